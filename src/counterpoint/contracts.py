@@ -1,0 +1,156 @@
+"""Every extension point on one screen: what a metric, adapter, embedder or model has to be.
+
+A thing is added by one file and one line in its folder's table; see docs/adding.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import IO, Any, Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterpoint.errors import TraceError, UsageError
+from counterpoint.graph import CollaborationGraph
+from counterpoint.registry import suggest
+from counterpoint.score import Score
+from counterpoint.trace import Trace
+
+__all__ = ["Adapter", "ChatModel", "Context", "Embedder", "Metric", "Reply", "Source"]
+
+T = TypeVar("T")
+
+
+class Embedder(Protocol):
+    """Texts to vectors: ``(n, d)`` floats with unit rows. Any callable of this shape will do.
+
+    An attribute ``id`` (text) goes into signatures; without one the callable's name does.
+    """
+
+    def __call__(self, texts: list[str], /) -> NDArray[np.floating]: ...
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a chat model answered, and what it used."""
+
+    text: str
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    model: str = ""
+    finish_reason: str = ""
+
+
+class ChatModel(Protocol):
+    """Chat messages (``{"role", "content"}``) to a reply."""
+
+    def __call__(self, messages: Sequence[Mapping[str, Any]], /) -> Reply: ...
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file (or standard input) as an adapter sees it."""
+
+    name: str
+    """As a user would name it in a message: path as given, or ``-``."""
+    head: bytes
+    """The first 64 KiB, decompressed."""
+    tail: bytes
+    """The last 64 KiB where they are known without reading all; may be empty."""
+    open: Callable[[], IO[bytes]]
+    """Opens the content, decompressed, at its start."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What the user said about the format: ``name_key``, ``role_key``, ``max_bytes``."""
+
+
+class Adapter(Protocol):
+    """A module that reads one trace format; its docstring shows a sample."""
+
+    def sniff(self, source: Source) -> bool:
+        """Is this file in the format? Judged by head, tail and name alone; no other adapter says yes to it."""
+        ...
+
+    def read(self, source: Source) -> Iterator[Trace | TraceError]:
+        """Every run in the file; a TraceError in place of each record that cannot be read."""
+        ...
+
+
+@dataclass(frozen=True)
+class Context:
+    """All that a metric may look at: one trace, its graph, and how the user wants it judged."""
+
+    trace: Trace
+    graph: CollaborationGraph
+    profile: str = "strict"
+    embed: Embedder | None = None
+    embed_missing: str = "no embedder was given"
+    """Why ``embed`` is None."""
+    answers: str | None = None
+    """Kind of answer (number, choice, text); None: inferred from the gold answer."""
+    answer_pattern: str | None = None
+    regrade: bool = False
+    """Grade from the texts even where the trace says ``correct``."""
+    gold_given: bool = False
+    """The gold answer was given beside the trace: grade anew."""
+    memo: dict[str, Any] = field(default_factory=dict)
+
+    def once(self, key: str, make: Callable[[], T]) -> T:
+        """``make()``, computed once a trace and shared by metrics."""
+        if key not in self.memo:
+            self.memo[key] = make()
+        value: T = self.memo[key]
+        return value
+
+
+Need = Literal["texts", "transfers", "embedder", "gold", "usage", "times", "calls", "judge", "forest"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric as a declared constant; its text form ``upr(threshold=0.6)`` round-trips."""
+
+    name: str
+    version: int
+    """Raised whenever the same input may give another number."""
+    summary: str
+    """One line: what the number says."""
+    compute: Callable[..., Score]
+    """``compute(context, **parameters) -> Score``."""
+    range: tuple[float | None, float | None]
+    better: Literal["higher", "lower", ""]
+    """Direction; empty where neither end is better."""
+    unit: str
+    source: str
+    """Paper and equation, or why it is ours."""
+    needs: tuple[Need, ...] = ()
+    """What a trace must hold for it; `doctor` reads this."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Parameter names and their defaults."""
+    profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Defaults that a profile changes: ``{"paper": {"tokenizer": "sklearn"}}``."""
+    settings: tuple[str, ...] = ()
+    """Settings beyond its parameters that can change the number: evidence, embedder, answers, profile."""
+    bound: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters as set by the user; ``profile`` may be among them."""
+
+    def bind(self, **parameters: Any) -> Metric:
+        """The metric with parameters set; a UsageError names one that it does not have."""
+        for name in parameters:
+            if name != "profile" and name not in self.parameters:
+                known = ", ".join(self.parameters) or "none"
+                raise UsageError(
+                    f"metric {self.name!r} has no parameter {name!r}{suggest(name, self.parameters)}; it has: {known}"
+                )
+        return replace(self, bound={**self.bound, **parameters})
+
+    def values(self, profile: str) -> dict[str, Any]:
+        """Every parameter's value under ``profile``."""
+        chosen = {name: value for name, value in self.bound.items() if name != "profile"}
+        return {**self.parameters, **self.profiles.get(profile, {}), **chosen}
+
+    def __str__(self) -> str:
+        if not self.bound:
+            return self.name
+        return f"{self.name}({', '.join(f'{name}={value}' for name, value in sorted(self.bound.items()))})"

@@ -1,0 +1,64 @@
+"""Every error that a user can cause, one line each: what, where, what was found, what to do.
+
+    CounterpointError
+    ├── UsageError (ValueError)       an argument or option that cannot be used as given
+    ├── GraphError (ValueError)       an array that is not the graph it should be: a cycle, a wrong shape
+    ├── TraceError                    a record or file that could not be read; the rest of the input still is
+    ├── ModelError (RuntimeError)     an embedder, judge or chat model that cannot do its work
+    └── MissingExtra (ImportError)    a feature whose optional packages are not installed; names the extra
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CounterpointError",
+    "GraphError",
+    "MissingExtra",
+    "ModelError",
+    "TraceError",
+    "UsageError",
+]
+
+
+class CounterpointError(Exception):
+    """Base of all errors of this package: ``except CounterpointError`` catches what a user can cause."""
+
+
+class UsageError(CounterpointError, ValueError):
+    """An argument, option or metric text that cannot be used as given."""
+
+
+class GraphError(CounterpointError, ValueError):
+    """An array argument that does not describe the graph it should: a cycle, a wrong shape, an index out of range."""
+
+
+class ModelError(CounterpointError, RuntimeError):
+    """An embedder, judge or chat model that is missing, does not match its pins, or answers nothing usable."""
+
+
+class MissingExtra(CounterpointError, ImportError):
+    """A feature whose optional packages are not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(
+            f"{what} needs packages that are not installed: pip install 'counterpoint[{extra}]'"
+        )
+        self.extra = extra
+
+
+class TraceError(CounterpointError):
+    """A file or record that could not be read.
+
+    Adapters *yield* it in place of a trace, so that the records after it are still read;
+    ``read(..., on_error="raise")`` raises it.
+    """
+
+    def __init__(self, message: str, *, source: str = "", record: int | None = None) -> None:
+        self.message = message
+        self.source = source
+        self.record = record
+        """Number of the record in its file, from 1."""
+        where = [source] if source else []
+        if record is not None:
+            where.append(f"record {record}")
+        super().__init__(": ".join([*where, message]))

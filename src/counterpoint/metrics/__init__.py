@@ -1,0 +1,68 @@
+"""Metrics: one paper or idea a file. ``metric("upr(threshold=0.6)")`` is the way from text to one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Any
+
+from counterpoint.errors import UsageError
+from counterpoint.registry import lookup
+
+if TYPE_CHECKING:
+    from counterpoint.contracts import Metric
+
+__all__ = ["DEFAULT", "TABLE", "metric"]
+
+TABLE: dict[str, str] = {
+    "accuracy": "counterpoint.metrics.outcome:ACCURACY",
+    "ids": "counterpoint.metrics.gemmas:IDS",
+    "upr": "counterpoint.metrics.gemmas:UPR",
+    "upr_residual": "counterpoint.metrics.gemmas:UPR_RESIDUAL",
+    "tokens_in": "counterpoint.metrics.outcome:TOKENS_IN",
+    "tokens_out": "counterpoint.metrics.outcome:TOKENS_OUT",
+    "cost_usd": "counterpoint.metrics.outcome:COST_USD",
+    "steps": "counterpoint.metrics.outcome:STEPS",
+    "agents": "counterpoint.metrics.outcome:AGENTS",
+    "rounds": "counterpoint.metrics.outcome:ROUNDS",
+    "depth": "counterpoint.metrics.outcome:DEPTH",
+    "parallelism": "counterpoint.metrics.outcome:PARALLELISM",
+    "wall_time_s": "counterpoint.metrics.outcome:WALL_TIME_S",
+    "unparsed": "counterpoint.metrics.outcome:UNPARSED",
+}
+
+DEFAULT: tuple[str, ...] = tuple(TABLE)[:14]
+"""What ``score`` computes when nothing is asked for."""
+
+_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*", re.DOTALL)
+
+
+def metric(text: str | Metric) -> Metric:
+    """The metric that ``text`` names, with its parameters bound: ``upr``, ``upr(threshold=0.6, paths=maximal)``."""
+    if not isinstance(text, str):
+        return text
+    match = _CALL.fullmatch(text)
+    if not match:
+        raise UsageError(f"metric {text!r} is not of the form name or name(parameter=value, ...)")
+    found: Metric = lookup("metric", match[1])
+    return found.bind(**_parameters(match[2] or "", text)) if match[2] else found
+
+
+def _parameters(inside: str, text: str) -> dict[str, Any]:
+    parameters = {}
+    for part in re.split(r",(?![^\[(]*[\])])", inside):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not name.isidentifier():
+            raise UsageError(f"metric {text!r}: {part.strip()!r} is not of the form parameter=value")
+        parameters[name] = _value(value)
+    return parameters
+
+
+def _value(text: str) -> Any:
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
