@@ -69,7 +69,7 @@ class Adapter(Protocol):
     """A module that reads one trace format; its docstring shows a sample."""
 
     def sniff(self, source: Source) -> bool:
-        """Is this file in the format? Judged by head, tail and name alone; no other adapter says yes to it."""
+        """Is this file in the format? Judged by head, tail and name; no other adapter says yes."""
         ...
 
     def read(self, source: Source) -> Iterator[Trace | TraceError]:
@@ -141,7 +141,8 @@ class Metric:
             if name != "profile" and name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
                 raise UsageError(
-                    f"metric {self.name!r} has no parameter {name!r}{suggest(name, self.parameters)}; it has: {known}"
+                    f"metric {self.name!r} has no parameter {name!r}"
+                    f"{suggest(name, self.parameters)}; it has: {known}"
                 )
         return replace(self, bound={**self.bound, **parameters})
 

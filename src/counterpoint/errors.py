@@ -1,11 +1,11 @@
 """Every error that a user can cause, one line each: what, where, what was found, what to do.
 
-    CounterpointError
-    ├── UsageError (ValueError)       an argument or option that cannot be used as given
-    ├── GraphError (ValueError)       an array that is not the graph it should be: a cycle, a wrong shape
-    ├── TraceError                    a record or file that could not be read; the rest of the input still is
-    ├── ModelError (RuntimeError)     an embedder, judge or chat model that cannot do its work
-    └── MissingExtra (ImportError)    a feature whose optional packages are not installed; names the extra
+CounterpointError
+├── UsageError (ValueError)       an argument or option that cannot be used as given
+├── GraphError (ValueError)       an array that is not the graph it should be: a cycle, a wrong shape
+├── TraceError                    a record or file that could not be read; the rest of the input still is
+├── ModelError (RuntimeError)     an embedder, judge or chat model that cannot do its work
+└── MissingExtra (ImportError)    a feature whose optional packages are not installed; names the extra
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class CounterpointError(Exception):
-    """Base of all errors of this package: ``except CounterpointError`` catches what a user can cause."""
+    """Base of all errors of this package: catching it catches all that a user can cause."""
 
 
 class UsageError(CounterpointError, ValueError):
@@ -29,20 +29,18 @@ class UsageError(CounterpointError, ValueError):
 
 
 class GraphError(CounterpointError, ValueError):
-    """An array argument that does not describe the graph it should: a cycle, a wrong shape, an index out of range."""
+    """An array that is not the graph it should be: a cycle, a wrong shape, an index out of range."""
 
 
 class ModelError(CounterpointError, RuntimeError):
-    """An embedder, judge or chat model that is missing, does not match its pins, or answers nothing usable."""
+    """An embedder, judge or chat model that is missing, not what it should be, or of no use."""
 
 
 class MissingExtra(CounterpointError, ImportError):
     """A feature whose optional packages are not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(
-            f"{what} needs packages that are not installed: pip install 'counterpoint[{extra}]'"
-        )
+        super().__init__(f"{what} needs packages that are not installed: pip install 'counterpoint[{extra}]'")
         self.extra = extra
 
 

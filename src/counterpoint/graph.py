@@ -91,7 +91,7 @@ class CollaborationGraph:
         kinds = {"agent", "decision"} if include_decision else {"agent"}
         self.steps = tuple(step for step in self.trace.steps if step.kind in kinds)
         index = {step.id: number for number, step in enumerate(self.steps)}
-        allowed = set(EVIDENCE[: EVIDENCE.index(evidence) + 1])  # type: ignore[arg-type]
+        allowed = set(EVIDENCE[: EVIDENCE.index(evidence) + 1])
         found: set[str] = set()
         within: list[tuple[int, int]] = []
         across: list[tuple[int, int]] = []
@@ -155,6 +155,20 @@ class CollaborationGraph:
         """Nodes on the longest path of ``unrolled``; 0 without nodes."""
         return int(self.levels.max()) + 1 if len(self.steps) else 0
 
+    @cached_property
+    def why_no_edges(self) -> str:
+        """Why there is no edge at this evidence level, and what to do; empty where there is one."""
+        if len(self._within) or len(self._across):
+            return ""
+        if self.evidence_found:
+            return (
+                f"no transfer between agents at {self.evidence} evidence or stronger; "
+                f"the trace has {', '.join(self.evidence_found)}: try --evidence {self.evidence_found[0]}"
+            )
+        if len(self.agent_names) < 2:
+            return "fewer than two agents speak"
+        return "no transfer between agents is known: record `heard` with each step (who read whose text)"
+
     @property
     def rounds(self) -> int:
         """Number of rounds in which a node speaks."""
@@ -169,7 +183,7 @@ class CollaborationGraph:
         import networkx as nx
 
         view = self.agents("union")
-        loops = nx.DiGraph()
+        loops: nx.DiGraph[int] = nx.DiGraph()
         loops.add_nodes_from(range(len(view.names)))
         loops.add_edges_from(view.edges)
         named: dict[tuple[int, ...], None] = {}
@@ -187,10 +201,7 @@ class CollaborationGraph:
     def idle_agents(self) -> list[str]:
         """Agents whose text helped nobody: heard by no other agent and by no decision step, or all empty."""
         heard_by_decision = {
-            transfer.source
-            for step in self.trace.steps
-            if step.kind == "decision"
-            for transfer in step.heard
+            transfer.source for step in self.trace.steps if step.kind == "decision" for transfer in step.heard
         }
         sources = set(self.unrolled.edge_array[:, 0].tolist())
         useful = {
@@ -216,8 +227,10 @@ def index_edges(adjacency: object) -> tuple[int, Edges]:
         n, pairs = int(adjacency[0]), np.asarray(adjacency[1])
         pairs = pairs.astype(np.int64).reshape(-1, 2) if pairs.size else np.empty((0, 2), np.int64)
         if pairs.size and (pairs.min() < 0 or pairs.max() >= n):
-            raise GraphError(f"an edge names node {int(pairs.max() if pairs.max() >= n else pairs.min())}, "
-                             f"but nodes are 0 to {n - 1}")
+            raise GraphError(
+                f"an edge names node {int(pairs.max() if pairs.max() >= n else pairs.min())}, "
+                f"but nodes are 0 to {n - 1}"
+            )
         loops = pairs[pairs[:, 0] == pairs[:, 1]]
         if loops.size:
             raise GraphError(f"node {int(loops[0, 0])} has an edge to itself: leave self-loops out")
@@ -234,7 +247,7 @@ def index_edges(adjacency: object) -> tuple[int, Edges]:
 
 
 def topological_order(n: int, edges: Edges) -> list[int]:
-    """Nodes so that every edge goes forward, the smallest ready index first in waves; GraphError on a cycle."""
+    """Nodes so that every edge goes forward, wave by wave; GraphError names a cycle."""
     order = _waves(n, edges)
     flat = [node for wave in order for node in wave]
     if len(flat) < n:

@@ -34,7 +34,7 @@ def _table(kind: str) -> dict[str, str]:
 
 
 def names(kind: str) -> list[str]:
-    """Every registered name of ``kind``: built-in ones in the order of their table, then those of other packages."""
+    """Every registered name of ``kind``: built-in ones in table order, then those of other packages."""
     builtin: dict[str, str] = importlib.import_module(KINDS[kind]).TABLE if kind in KINDS else {}
     return [*builtin, *sorted(set(_table(kind)) - set(builtin))]
 

@@ -250,9 +250,7 @@ def _known_transfers(
         source = latest.get(transfer.source)
         if source is None:
             why = "later than it" if transfer.source in later else "not in the trace"
-            warnings.append(
-                f"step {step.id!r} hears {transfer.source!r}, which is {why}: transfer dropped"
-            )
+            warnings.append(f"step {step.id!r} hears {transfer.source!r}, which is {why}: transfer dropped")
             continue
         if source != transfer.source:
             transfer = replace(transfer, source=source)

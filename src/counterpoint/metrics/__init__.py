@@ -38,7 +38,7 @@ _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
 def metric(text: str | Metric) -> Metric:
-    """The metric that ``text`` names, with its parameters bound: ``upr``, ``upr(threshold=0.6, paths=maximal)``."""
+    """The metric that ``text`` names, parameters bound: ``upr``, ``upr(threshold=0.6, paths=maximal)``."""
     if not isinstance(text, str):
         return text
     match = _CALL.fullmatch(text)

@@ -1,0 +1,318 @@
+"""Traces times metrics to rows; rows to summaries. A metric's failure is a row with a reason, never a crash.
+
+scores = evaluate(read("runs/"), metrics=["ids", "upr"])
+scores.rows          one row a trace and metric, in that order
+scores.summary()     one entry a system and metric, then one over all (system None)
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from counterpoint.adapters.gold import read_gold
+from counterpoint.contracts import Context, Embedder, Metric
+from counterpoint.errors import CounterpointError, ModelError, UsageError
+from counterpoint.graph import CollaborationGraph
+from counterpoint.metrics import DEFAULT, metric
+from counterpoint.models.embed import embedder as load_embedder
+from counterpoint.score import Row, Score
+from counterpoint.scores import Scores, TraceInfo
+from counterpoint.trace import EVIDENCE, Trace, seed, task_id
+
+__all__ = ["Scores", "evaluate"]
+
+PROFILES = ("strict", "paper")
+KINDS = ("number", "choice", "text")
+CHUNK = 64
+"""Traces whose texts are embedded together."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the traces are judged: the same for every trace and metric of one evaluation."""
+
+    metrics: tuple[Metric, ...]
+    profile: str = "strict"
+    evidence: str = "broadcast"
+    answers: str | None = None
+    answer_pattern: str | None = None
+    regrade: bool = False
+    gold: Mapping[str, str] | None = None
+    embedder: str | Embedder = "default"
+    cache: bool = True
+    run: str = ""
+
+    @property
+    def embeds(self) -> bool:
+        """Whether any metric needs an embedder."""
+        return any("embedder" in chosen.needs for chosen in self.metrics)
+
+
+def evaluate(
+    traces: Iterable[Trace],
+    metrics: Sequence[str | Metric] | None = None,
+    *,
+    profile: str = "strict",
+    evidence: str = "broadcast",
+    gold: str | Path | Mapping[str, str] | None = None,
+    answers: str | None = None,
+    answer_pattern: str | None = None,
+    regrade: bool = False,
+    embedder: str | Path | Embedder = "default",
+    workers: int | None = None,
+    cache: bool = True,
+    run: str | None = None,
+) -> Scores:
+    """Every metric on every trace.
+
+    Parameters
+    ----------
+    traces: any iterable of Trace; what `read` gives is streamed.
+    metrics: text forms or Metric constants; None: the default set.
+    profile: ``strict`` (steps as nodes, ours) or ``paper`` (the literal reading); never mixed.
+    evidence: the weakest evidence of a transfer that counts.
+    gold: gold answers beside the traces: a JSONL or CSV file, or {trace id, task id or task text: answer}.
+    answers: kind of answer: number, choice or text; None: inferred from each gold answer.
+    answer_pattern: a regular expression with one group, for a form of answer of the user's own.
+    regrade: grade from the texts even where the trace says whether it was correct.
+    embedder: name, path or callable.
+    workers: processes; None or 1: this one.
+    cache: keep vectors on disk between runs.
+    run: name of the run in the rows; None: the path that ``traces`` was read from.
+
+    Raises
+    ------
+    UsageError: an unknown metric, parameter, profile or evidence level; profiles mixed in one request.
+    """
+    settings = Settings(
+        metrics=tuple(metric(name) for name in (DEFAULT if metrics is None else metrics)),
+        profile=profile,
+        evidence=evidence,
+        answers=answers,
+        answer_pattern=answer_pattern,
+        regrade=regrade,
+        gold=read_gold(gold) if isinstance(gold, str | Path) else gold,
+        embedder=str(embedder) if isinstance(embedder, Path) else embedder,
+        cache=cache,
+        run=str(getattr(traces, "run", "")) if run is None else run,
+    )
+    settings = _checked(settings)
+    rows: list[Row] = []
+    infos: list[TraceInfo] = []
+    unmatched = 0
+    warnings: dict[str, None] = {}
+    for chunk in _chunks(traces, settings, workers):
+        rows.extend(chunk.rows)
+        infos.extend(chunk.infos)
+        unmatched += chunk.unmatched
+        warnings.update(dict.fromkeys(chunk.warnings))
+    if unmatched:
+        warnings[f"{unmatched} of {len(infos)} traces found no gold answer in the one given"] = None
+    if not infos:
+        warnings["no traces to score"] = None
+    return Scores(rows, infos, list(warnings))
+
+
+def _checked(settings: Settings) -> Settings:
+    """The settings with the profile that the metrics agree on."""
+    if settings.evidence not in EVIDENCE:
+        raise UsageError(f"evidence {settings.evidence!r} is none of {', '.join(EVIDENCE)}")
+    if settings.answers is not None and settings.answers not in KINDS:
+        raise UsageError(f"kind of answer {settings.answers!r} is none of {', '.join(KINDS)}")
+    asked = {str(chosen.bound["profile"]) for chosen in settings.metrics if "profile" in chosen.bound}
+    profiles = asked or {settings.profile}
+    if asked and (len(asked) > 1 or settings.profile not in ("strict", *asked)):
+        raise UsageError(
+            f"profiles are never mixed in one table, found {', '.join(sorted(asked | profiles))}"
+        )
+    if asked and any(
+        "profile" in chosen.settings and "profile" not in chosen.bound for chosen in settings.metrics
+    ):
+        raise UsageError(
+            f"profiles are never mixed in one table: use --profile {sorted(asked)[0]} for all metrics"
+        )
+    (profile,) = profiles
+    if profile not in PROFILES:
+        raise UsageError(f"profile {profile!r} is none of {', '.join(PROFILES)}")
+    return Settings(**{**settings.__dict__, "profile": profile})
+
+
+@dataclass
+class _Chunk:
+    rows: list[Row]
+    infos: list[TraceInfo]
+    unmatched: int
+    warnings: list[str]
+
+
+def _chunks(traces: Iterable[Trace], settings: Settings, workers: int | None) -> Iterator[_Chunk]:
+    stream = iter(traces)
+    batches = iter(lambda: list(islice(stream, CHUNK)), [])
+    if workers is None or workers <= 1:
+        judge = _Judge(settings)
+        yield from map(judge, batches)
+        return
+    try:
+        pickle.dumps(settings)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise UsageError(
+            f"these settings cannot be sent to {workers} processes ({error}): use workers=1"
+        ) from None
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(settings,)) as pool:
+        yield from pool.map(_judge_batch, batches)
+
+
+_judge: Callable[[list[Trace]], _Chunk] | None = None
+
+
+def _start(settings: Settings) -> None:
+    global _judge
+    _judge = _Judge(settings)
+
+
+def _judge_batch(traces: list[Trace]) -> _Chunk:
+    assert _judge is not None  # set by the pool's initializer
+    return _judge(traces)
+
+
+class _Judge:
+    """Scores batches of traces under one set of settings; holds the embedder."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.warnings: list[str] = []
+        self.embed: _Vectors | None = None
+        self.embed_missing = ""
+        if settings.embeds:
+            try:
+                self.embed = _Vectors(load_embedder(settings.embedder, cache=settings.cache))
+            except (ModelError, ImportError) as error:
+                self.embed_missing = f"no embedder: {error}"
+                self.warnings.append(self.embed_missing)
+        self.signatures = [_signature(chosen, settings, self.embed) for chosen in settings.metrics]
+
+    def __call__(self, traces: list[Trace]) -> _Chunk:
+        chunk = _Chunk([], [], 0, list(self.warnings))
+        contexts = []
+        for trace in traces:
+            context, matched = self._context(trace)
+            contexts.append(context)
+            chunk.unmatched += not matched
+        if self.embed is not None:
+            self.embed.prefetch(step.text for context in contexts for step in context.graph.steps)
+        for context in contexts:
+            trace = context.trace
+            chunk.infos.append(
+                TraceInfo(self.settings.run, trace.id, trace.system, task_id(trace), seed(trace))
+            )
+            chunk.rows.extend(self._rows(context))
+            chunk.warnings.extend(f"{trace.id}: {warning}" for warning in trace.warnings)
+        return chunk
+
+    def _context(self, trace: Trace) -> tuple[Context, bool]:
+        settings = self.settings
+        graph = CollaborationGraph(trace, evidence=settings.evidence)
+        trace, given = graph.trace, None
+        if settings.gold is not None:
+            keys = (trace.id, task_id(trace), trace.task)
+            given = next((settings.gold[key] for key in keys if key in settings.gold), None)
+            if given is not None:
+                trace = replace(trace, gold=str(given))
+        context = Context(
+            trace=trace,
+            graph=graph,
+            profile=settings.profile,
+            embed=self.embed,
+            embed_missing=self.embed_missing or "no embedder was given",
+            answers=settings.answers,
+            answer_pattern=settings.answer_pattern,
+            regrade=settings.regrade,
+            gold_given=given is not None,
+        )
+        return context, settings.gold is None or given is not None
+
+    def _rows(self, context: Context) -> Iterator[Row]:
+        for chosen, signature in zip(self.settings.metrics, self.signatures, strict=True):
+            try:
+                score = chosen.compute(context, **chosen.values(self.settings.profile))
+            except CounterpointError as error:
+                score = Score.undefined(str(error))
+            except Exception as error:  # a metric's bug must not cost the other rows
+                message = " ".join(str(error).split())[:200]
+                score = Score.undefined(f"the metric failed: {type(error).__name__}: {message}")
+            yield Row(
+                run=self.settings.run,
+                trace=context.trace.id,
+                system=context.trace.system,
+                metric=str(chosen),
+                value=score.value,
+                reason=score.reason,
+                parts=score.parts,
+                detail=score.detail,
+                signature=signature,
+            )
+
+
+class _Vectors:
+    """An embedder that remembers one batch of traces, so that their texts are embedded together."""
+
+    def __init__(self, embed: Embedder) -> None:
+        self.embed = embed
+        self.id = str(getattr(embed, "id", None) or getattr(embed, "__qualname__", type(embed).__name__))
+        self.known: dict[str, NDArray[np.floating]] = {}
+
+    def prefetch(self, texts: Iterable[str]) -> None:
+        self.known = {}
+        self._add(dict.fromkeys(text for text in texts if text.strip()))
+
+    def __call__(self, texts: list[str], /) -> NDArray[np.floating]:
+        self._add(dict.fromkeys(text for text in texts if text not in self.known))
+        return np.stack([self.known[text] for text in texts]) if texts else np.empty((0, 0))
+
+    def _add(self, texts: Iterable[str]) -> None:
+        new = list(texts)
+        if not new:
+            return
+        vectors = np.asarray(self.embed(new), dtype=np.float64)
+        if vectors.ndim != 2 or len(vectors) != len(new):
+            raise ModelError(
+                f"embedder {self.id} gave shape {vectors.shape} for {len(new)} texts: "
+                f"it has to give ({len(new)}, d)"
+            )
+        self.known.update(zip(new, vectors, strict=True))
+
+
+def _signature(chosen: Metric, settings: Settings, embed: _Vectors | None) -> dict[str, Any]:
+    """All that could change the metric's number."""
+    signature: dict[str, Any] = {
+        "metric": chosen.name,
+        "version": chosen.version,
+        "profile": settings.profile,
+    }
+    signature.update(sorted(chosen.values(settings.profile).items()))
+    if "evidence" in chosen.settings:
+        signature["evidence"] = settings.evidence
+    if "answers" in chosen.settings:
+        signature["answers"] = settings.answers or "inferred"
+        if settings.answer_pattern:
+            signature["answer_pattern"] = settings.answer_pattern
+        if settings.regrade:
+            signature["regrade"] = True
+    if "embedder" in chosen.needs:
+        signature["embedder"] = embed.id if embed else "none"
+    if "prices" in chosen.settings:
+        signature["prices"] = f"genai-prices {version('genai-prices')}"
+    return signature

@@ -1,0 +1,219 @@
+"""The result of an evaluation: rows, which trace each belongs to, and their fold by system.
+
+Conventions
+-----------
+* A summary's mean is over the rows that are defined; ``undefined`` counts the others and ``reasons`` say why.
+* Intervals are over traces (stats.interval): none below two values or without variation, rough below ten.
+* ``micro`` is the pooled unnecessary path ratio: all unnecessary paths over all paths.
+* Values and parts are written with 9 significant digits, so that equal input gives equal bytes.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from counterpoint.score import Row
+from counterpoint.secrets import mask
+from counterpoint.stats import interval
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["SCHEMA", "Scores", "Summary", "TraceInfo", "json_schema", "plain"]
+
+SCHEMA = "counterpoint.scores/1"
+MAX_SAFE_INT = 2**53
+
+
+class TraceInfo(Struct, frozen=True):
+    """What pairs a trace with others: its task and seed."""
+
+    run: str
+    trace: str
+    system: str
+    task: str
+    seed: str
+
+
+class Summary(Struct, frozen=True):
+    """One metric over the traces of one system; ``system`` None: over all."""
+
+    system: str | None
+    metric: str
+    mean: float | None
+    ci_low: float | None
+    ci_high: float | None
+    n: int
+    """Defined rows."""
+    undefined: int
+    micro: float | None = None
+    reasons: Mapping[str, int] = {}
+    """Why rows are undefined, with counts."""
+    note: str = ""
+    """How the interval was made, or why there is none."""
+
+
+class Document(Struct, frozen=True):
+    """The JSON form of Scores."""
+
+    rows: list[Row]
+    summary: list[Summary]
+    warnings: list[str]
+    traces: list[TraceInfo]
+    schema: str = SCHEMA
+
+
+class Scores:
+    """Rows in the order trace, then metric."""
+
+    def __init__(self, rows: list[Row], traces: list[TraceInfo], warnings: Iterable[str] = ()) -> None:
+        self.rows = rows
+        self.traces = traces
+        self.warnings = list(warnings)
+
+    def __add__(self, other: Scores) -> Scores:
+        """Both evaluations as one."""
+        warnings = dict.fromkeys([*self.warnings, *other.warnings])
+        return Scores(self.rows + other.rows, self.traces + other.traces, warnings)
+
+    @property
+    def metrics(self) -> list[str]:
+        """Text forms of the metrics, in the order of the rows."""
+        return list(dict.fromkeys(row.metric for row in self.rows))
+
+    @property
+    def systems(self) -> list[str]:
+        """Systems by first appearance."""
+        return list(dict.fromkeys(row.system for row in self.rows))
+
+    def summary(self) -> list[Summary]:
+        """One entry a system and metric, then one a metric over all (system None)."""
+        groups: dict[tuple[str | None, str], list[Row]] = {}
+        for system in self.systems:
+            for name in self.metrics:
+                groups[system, name] = []
+        for name in self.metrics:
+            groups[None, name] = []
+        for row in self.rows:
+            groups[row.system, row.metric].append(row)
+            groups[None, row.metric].append(row)
+        return [_summarize(system, name, rows) for (system, name), rows in groups.items() if rows]
+
+    def to_json(self, *, keep_secrets: bool = False) -> str:
+        """The published JSON form (`json_schema`), indented, as text."""
+        document = {
+            "schema": SCHEMA,
+            "rows": [plain(row, keep_secrets=keep_secrets) for row in self.rows],
+            "summary": [plain(entry, keep_secrets=keep_secrets) for entry in self.summary()],
+            "warnings": [text if keep_secrets else mask(text) for text in self.warnings],
+            "traces": [plain(info, keep_secrets=keep_secrets) for info in self.traces],
+        }
+        return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row a trace and metric; parts as columns ``part.<name>``."""
+        try:
+            import pandas
+        except ImportError:
+            from counterpoint.errors import MissingExtra
+
+            raise MissingExtra("a DataFrame", "pandas") from None
+        tasks = {(info.run, info.trace): info for info in self.traces}
+        records = []
+        for row in self.rows:
+            info = tasks.get((row.run, row.trace))
+            record: dict[str, Any] = {
+                "run": row.run, "trace": row.trace, "system": row.system,
+                "task": info.task if info else None, "seed": info.seed if info else None,
+                "metric": row.metric, "value": row.value, "reason": row.reason,
+            }  # fmt: skip
+            record.update({f"part.{name}": value for name, value in row.parts.items()})
+            record.update({f"detail.{name}": value for name, value in row.detail.items()})
+            records.append(record)
+        frame = pandas.DataFrame.from_records(records)
+        if "value" in frame:
+            frame["value"] = frame["value"].astype(float)
+        return frame
+
+    def _repr_html_(self) -> str:
+        """The summary as an HTML table, for notebooks; user text is escaped."""
+        columns = ("system", "metric", "mean", "95 % CI", "n", "undefined")
+        head = "".join(f"<th>{name}</th>" for name in columns)
+        body = []
+        for entry in self.summary():
+            bounds = "" if entry.ci_low is None else f"{entry.ci_low:.4g} to {entry.ci_high:.4g}"
+            mean = "" if entry.mean is None else f"{entry.mean:.4g}"
+            cells = [
+                "all" if entry.system is None else entry.system,
+                entry.metric, mean, bounds, str(entry.n), str(entry.undefined),
+            ]  # fmt: skip
+            body.append("<tr>" + "".join(f"<td>{html.escape(mask(cell))}</td>" for cell in cells) + "</tr>")
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def _summarize(system: str | None, name: str, rows: list[Row]) -> Summary:
+    values = [row.value for row in rows if row.value is not None]
+    reasons: dict[str, int] = {}
+    for row in rows:
+        if row.value is None:
+            reasons[row.reason] = reasons.get(row.reason, 0) + 1
+    base = name.partition("(")[0]
+    bounds = interval(values, proportion=base == "accuracy")
+    return Summary(
+        system=system,
+        metric=name,
+        mean=sum(values) / len(values) if values else None,
+        ci_low=bounds.low,
+        ci_high=bounds.high,
+        n=len(values),
+        undefined=len(rows) - len(values),
+        micro=_micro(rows) if base == "upr" else None,
+        reasons=reasons,
+        note=bounds.reason or bounds.method + (" (rough: fewer than 10)" if bounds.rough else ""),
+    )
+
+
+def _micro(rows: list[Row]) -> float | None:
+    """Pooled UPR, 1 - sum of necessary / sum of all paths; None where a row has no exact counts."""
+    pairs = [(row.parts.get("necessary"), row.parts.get("paths")) for row in rows if row.value is not None]
+    necessary = [count for count, _ in pairs if isinstance(count, int)]
+    paths = [count for _, count in pairs if isinstance(count, int)]
+    if not pairs or len(necessary) < len(pairs) or len(paths) < len(pairs):
+        return None
+    return float(1 - Fraction(sum(necessary), sum(paths)))
+
+
+def plain(record: Struct, *, keep_secrets: bool = False) -> dict[str, Any]:
+    """A row or summary as JSON-ready objects: 9 significant digits, big ints as text, secrets masked."""
+    ready: dict[str, Any] = _plain(msgspec.structs.asdict(record), keep_secrets)
+    return ready
+
+
+def _plain(value: Any, keep_secrets: bool) -> Any:
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, float):
+        return float(f"{value:.9g}")
+    if isinstance(value, int):
+        return value if abs(value) <= MAX_SAFE_INT else str(value)
+    if isinstance(value, str):
+        clean = value.encode("utf-8", "replace").decode()
+        return clean if keep_secrets else mask(clean)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item, keep_secrets) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, keep_secrets) for item in value]
+    return str(value)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of ``to_json``."""
+    schema = msgspec.json.schema(Document)
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    return schema
