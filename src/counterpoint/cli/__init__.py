@@ -1,0 +1,58 @@
+"""The command line: one command a file; each parses, calls the library and prints.
+
+stdout is data, stderr is talk. Exit codes: 0 done or gate passed, 1 gate failed, 2 bad usage or input that
+could not be read, 3 not evaluable.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from counterpoint.cli import convert, demo, list_, schema, score
+from counterpoint.cli.output import version_callback
+from counterpoint.errors import CounterpointError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="counterpoint",
+    help="Evaluate how a team of LLM agents works together, not only whether the answer was right.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _main(
+    version: bool = typer.Option(
+        False, "--version", callback=version_callback, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    """Evaluate how a team of LLM agents works together, not only whether the answer was right."""
+
+
+app.command("score")(score.score)
+app.command("convert")(convert.convert)
+app.command("list")(list_.list_)
+app.command("schema")(schema.schema)
+app.command("demo")(demo.demo)
+
+
+def main() -> None:
+    """Run the command line; an error that a user can cause is one line on stderr and exit code 2."""
+    try:
+        app()
+    except CounterpointError as error:
+        print(f"counterpoint: {error}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    except KeyboardInterrupt:
+        print("counterpoint: interrupted", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,89 @@
+"""What every command does with its results: data to stdout or a file, talk to stderr."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from counterpoint.errors import UsageError
+from counterpoint.secrets import mask
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["choose", "console", "say", "say_some", "version_callback", "write_text"]
+
+SHOWN = 5
+"""Warnings of one sort that are printed before the rest is only counted."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A terminal console; without a terminal: no colors, 120 columns unless COLUMNS says otherwise."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    wide = None if stream.isatty() or "COLUMNS" in os.environ else 120
+    return Console(file=stream, width=wide, highlight=False, soft_wrap=False)
+
+
+def say(text: str) -> None:
+    """One line to stderr, secrets masked, control characters dropped."""
+    print(_CONTROL.sub("", mask(" ".join(text.splitlines()))), file=sys.stderr)
+
+
+def say_some(texts: Sequence[str], what: str) -> None:
+    """The first few lines to stderr, and how many more there are."""
+    for text in texts[:SHOWN]:
+        say(f"{what}: {text}")
+    if len(texts) > SHOWN:
+        say(f"{what}: ... and {len(texts) - SHOWN} more (all of them: --format json)")
+
+
+def write_text(text: str, output: Path | None) -> None:
+    """Text to stdout, or to a file in one move, so that a reader never sees half of it."""
+    if not text.endswith("\n"):
+        text += "\n"
+    data = text.encode("utf-8", "replace")
+    if output is None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+        return
+    try:
+        with tempfile.NamedTemporaryFile(dir=output.parent, prefix=f".{output.name}.", delete=False) as file:
+            file.write(data)
+        Path(file.name).chmod(0o666 & ~_umask())
+        os.replace(file.name, output)
+    except OSError as error:
+        raise UsageError(f"{output}: could not be written: {error.strerror or error}") from None
+
+
+def _umask() -> int:
+    mode = os.umask(0)
+    os.umask(mode)
+    return mode
+
+
+def choose(value: str, among: Sequence[str], option: str) -> str:
+    """``value`` if it is among the choices; a UsageError that lists them otherwise."""
+    if value not in among:
+        from counterpoint.registry import suggest
+
+        raise UsageError(f"{option} {value!r} is none of {', '.join(among)}{suggest(value, among)}")
+    return value
+
+
+def version_callback(asked: bool) -> None:
+    """Print the version and end."""
+    if asked:
+        from counterpoint import __version__
+
+        typer.echo(f"counterpoint {__version__}")
+        raise typer.Exit

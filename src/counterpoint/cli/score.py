@@ -1,0 +1,169 @@
+"""``counterpoint score``: read traces, compute metrics, print a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from counterpoint.cli import options
+from counterpoint.cli.output import choose, console, say, say_some, write_text
+
+if TYPE_CHECKING:
+    from counterpoint.adapters import Reading
+    from counterpoint.scores import Scores
+    from counterpoint.trace import Trace
+
+FORMATS = ("table", "json", "jsonl", "csv", "md")
+
+
+def score(
+    paths: options.Paths,
+    metrics: options.Metrics = None,
+    gold: options.Gold = None,
+    format_from: options.From = "auto",
+    format: Annotated[
+        str, typer.Option("--format", metavar="|".join(FORMATS), help="Form of the output.")
+    ] = "table",
+    output: options.Output = None,
+    profile: options.Profile = "strict",
+    evidence: options.EvidenceLevel = "broadcast",
+    system: options.System = None,
+    exclude_agent: options.ExcludeAgent = None,
+    rename_agent: options.RenameAgent = None,
+    embedder: options.EmbedderName = "default",
+    answers: options.Answers = None,
+    answer_pattern: options.AnswerPattern = None,
+    regrade: options.Regrade = False,
+    name_key: options.NameKey = "name",
+    role_key: options.RoleKey = "role",
+    group_by: options.GroupBy = None,
+    max_bytes: options.MaxBytes = 256 * 2**20,
+    engine: options.Engine = "local",
+    workers: options.Workers = None,
+    no_cache: options.NoCache = False,
+    keep_secrets: options.KeepSecrets = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Read traces, compute metrics, print a table: per system and over all."""
+    choose(format, FORMATS, "--format")
+    choose(engine, ("local",), "--engine")
+    readings = open_readings(
+        paths,
+        format=format_from,
+        system=system,
+        exclude_agents=exclude_agent or (),
+        rename_agents=renames(rename_agent),
+        name_key=name_key,
+        role_key=role_key,
+        group_by=group_by,
+        max_bytes=max_bytes,
+    )
+    scores = evaluate_readings(
+        readings,
+        quiet=quiet,
+        metrics=metrics or None,
+        profile=profile,
+        evidence=evidence,
+        gold=gold,
+        answers=answers,
+        answer_pattern=answer_pattern,
+        regrade=regrade,
+        embedder=embedder,
+        workers=workers,
+        cache=not no_cache,
+    )
+    show(scores, format, output, keep_secrets=keep_secrets)
+    finish(readings, scores, quiet=quiet)
+
+
+def renames(pairs: list[str] | None) -> dict[str, str]:
+    """``A=B`` options to {A: B}."""
+    from counterpoint.errors import UsageError
+
+    found = {}
+    for pair in pairs or ():
+        old, equals, new = pair.partition("=")
+        if not equals or not old or not new:
+            raise UsageError(f"--rename-agent {pair!r} is not of the form A=B")
+        found[old] = new
+    return found
+
+
+def open_readings(paths: list[str], **how: Any) -> list[Reading]:
+    """One reading a PATH argument; faulty records are kept aside and told at the end."""
+    from counterpoint.adapters import read
+
+    return [read(path, on_error=lambda error: None, **how) for path in paths]
+
+
+def evaluate_readings(readings: list[Reading], *, quiet: bool = False, **how: Any) -> Scores:
+    """Every reading scored, in order; trace ids that clash between arguments get the argument as prefix."""
+    from counterpoint.evaluate import evaluate
+    from counterpoint.scores import Scores
+
+    scores = Scores([], [])
+    seen: set[str] = set()
+    for reading in readings:
+        traces = _unique(_progress(reading, quiet), reading.run, seen)
+        scores = scores + evaluate(traces, run=reading.run, **how)
+    if any(scores.traces) and "no traces to score" in scores.warnings:
+        scores.warnings.remove("no traces to score")
+    return scores
+
+
+def _unique(traces: Iterator[Trace], run: str, seen: set[str]) -> Iterator[Trace]:
+    from msgspec.structs import replace
+
+    earlier = set(seen)
+    for trace in traces:
+        if trace.id in earlier:
+            trace = replace(trace, id=f"{run}:{trace.id}")
+        seen.add(trace.id)
+        yield trace
+
+
+def _progress(reading: Reading, quiet: bool) -> Iterator[Trace]:
+    """The traces, counted on stderr while they pass, on a terminal only."""
+    talk = console(stderr=True)
+    if quiet or not talk.is_terminal:
+        yield from reading
+        return
+    with talk.status("scoring") as status:
+        for number, trace in enumerate(reading, 1):
+            if number % 16 == 1:
+                status.update(f"scoring: {number} traces")
+            yield trace
+
+
+def show(scores: Scores, format: str, output: Path | None, *, keep_secrets: bool = False) -> None:
+    """Print or write the scores in one of FORMATS."""
+    from counterpoint.view import table, tabular
+
+    if format == "table" and output is None:
+        console().print(table.summary(scores, keep_secrets=keep_secrets))
+        return
+    text = {
+        "table": lambda: table.text(scores, keep_secrets=keep_secrets),
+        "json": lambda: scores.to_json(keep_secrets=keep_secrets),
+        "jsonl": lambda: tabular.jsonl(scores, keep_secrets=keep_secrets),
+        "csv": lambda: tabular.csv_text(scores, keep_secrets=keep_secrets),
+        "md": lambda: tabular.markdown(scores, keep_secrets=keep_secrets),
+    }[format]()
+    write_text(text, output)
+
+
+def finish(readings: list[Reading], scores: Scores | None, *, quiet: bool = False) -> None:
+    """Tell what was noticed while reading; exit code 2 where something could not be read."""
+    if not quiet:
+        notes = [note for reading in readings for note in reading.notes]
+        say_some(notes, "note")
+        if scores is not None:
+            say_some(scores.warnings, "warning")
+    errors = [error for reading in readings for error in reading.errors]
+    for error in errors:
+        say(f"error: {error}")
+    if errors:
+        raise typer.Exit(2)

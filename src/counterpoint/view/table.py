@@ -1,0 +1,138 @@
+"""Scores as a table that a person reads with pleasure: a line a metric, a column a system."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from counterpoint.metrics import metric
+from counterpoint.registry import names
+from counterpoint.scores import Scores, Summary, plain
+
+__all__ = ["arrow", "interval_text", "number", "summary", "text"]
+
+ARROWS = {"higher": "↑", "lower": "↓", "": ""}
+COLUMNS = 4
+"""Systems side by side in one table; more of them start another one."""
+REASONS = 12
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+@cache
+def arrow(text: str) -> str:
+    """Which way is better for the metric of this text form; empty where neither is, or it is not known."""
+    name = text.partition("(")[0]
+    return ARROWS[metric(name).better] if name in names("metric") else ""
+
+
+def text(scores: Scores, *, keep_secrets: bool = False) -> str:
+    """The table as plain text, 120 columns wide."""
+    out = io.StringIO()
+    Console(file=out, width=120, color_system=None, highlight=False).print(
+        summary(scores, keep_secrets=keep_secrets)
+    )
+    return out.getvalue()
+
+
+def summary(scores: Scores, *, keep_secrets: bool = False) -> RenderableType:
+    """Per system and over all: mean, 95 % interval, undefined rows; then why rows are undefined."""
+    entries = [Summary(**plain(entry, keep_secrets=keep_secrets)) for entry in scores.summary()]
+    systems = list(dict.fromkeys(entry.system for entry in entries))
+    if len(systems) == 2:  # one system: the fold over all says the same again
+        systems = systems[:1]
+    counts: dict[str | None, int] = {None: len(scores.traces)}
+    for info in scores.traces:
+        counts[info.system] = counts.get(info.system, 0) + 1
+    parts: list[RenderableType] = []
+    for start in range(0, len(systems), COLUMNS):
+        parts.append(_table(entries, systems[start : start + COLUMNS], counts, scores.metrics))
+        parts.append(Text())
+    parts.extend(_reasons(entries))
+    parts.append(Text(_signature(scores), style="dim"))
+    return Group(*parts)
+
+
+def _table(
+    entries: list[Summary], systems: list[str | None], counts: dict[str | None, int], metrics: list[str]
+) -> Table:
+    known = {(entry.system, entry.metric): entry for entry in entries}
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    table.add_column("metric")
+    for system in systems:
+        name = "all" if system is None else _line(system) or "(no name)"
+        table.add_column(Text(f"{name}  n={counts.get(system, 0)}"))
+    for name in metrics:
+        label = f"{name} {arrow(name)}"
+        cells = [_cell(known.get((system, name))) for system in systems]
+        table.add_row(Text(label), *cells)
+    return table
+
+
+def _cell(entry: Summary | None) -> Text:
+    if entry is None:
+        return Text("")
+    cell = Text(number(entry.mean, entry.metric))
+    if bounds := interval_text(entry):
+        cell.append(f"  {bounds}", style="dim")
+    if entry.undefined:
+        cell.append(f"  {entry.undefined} undefined", style="yellow")
+    return cell
+
+
+def number(value: float | None, name: str) -> str:
+    """A mean as people write it: three decimals below 10, dollars with four, big counts with separators."""
+    if value is None:
+        return "–"
+    if name.startswith("cost"):
+        return f"{value:.4f}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    if abs(value) >= 10:
+        return f"{value:.1f}"
+    return f"{value:.3f}"
+
+
+def interval_text(entry: Summary) -> str:
+    """``[low, high]``, with ``~`` before a rough one; empty where there is none."""
+    if entry.ci_low is None or entry.ci_high is None:
+        return ""
+    rough = "~" if "rough" in entry.note else ""
+    return f"{rough}[{number(entry.ci_low, entry.metric)}, {number(entry.ci_high, entry.metric)}]"
+
+
+def _reasons(entries: list[Summary]) -> Iterator[Text]:
+    """Why rows are undefined, over all systems, with counts."""
+    told = [
+        (f"{entry.metric}: {count} undefined: {_line(reason)}")
+        for entry in entries
+        if entry.system is None
+        for reason, count in sorted(entry.reasons.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    for line in told[:REASONS]:
+        yield Text(line, style="yellow")
+    if len(told) > REASONS:
+        yield Text(f"... and {len(told) - REASONS} more reasons (--format json has all)", style="yellow")
+    if told:
+        yield Text()
+
+
+def _signature(scores: Scores) -> str:
+    """What the rows have in common: profile, evidence, embedder."""
+    shared: dict[str, dict[str, None]] = {"profile": {}, "evidence": {}, "embedder": {}}
+    for row in scores.rows:
+        for name, values in shared.items():
+            if name in row.signature:
+                values[str(row.signature[name])] = None
+    return "mean [95 % interval over traces] · " + " · ".join(
+        f"{name} {', '.join(values)}" for name, values in shared.items() if values
+    )
+
+
+def _line(text: str) -> str:
+    return _CONTROL.sub("", " ".join(text.split()))

@@ -1,0 +1,70 @@
+"""Scores as CSV, JSONL and Markdown.
+
+User text is hostile: a CSV cell that a spreadsheet would run as a formula is prefixed by an apostrophe, and
+Markdown's special characters are escaped.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from typing import Any
+
+from counterpoint.scores import Scores, Summary, plain
+from counterpoint.view.table import arrow, interval_text, number
+
+__all__ = ["csv_text", "jsonl", "markdown"]
+
+COLUMNS = ("run", "trace", "system", "metric", "value", "reason", "parts", "detail", "signature")
+
+
+def jsonl(scores: Scores, *, keep_secrets: bool = False) -> str:
+    """One row a line."""
+    return "".join(
+        json.dumps(plain(row, keep_secrets=keep_secrets), ensure_ascii=False) + "\n" for row in scores.rows
+    )
+
+
+def csv_text(scores: Scores, *, keep_secrets: bool = False) -> str:
+    """One row a line; parts, detail and signature as JSON text; an undefined value is an empty cell."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in scores.rows:
+        record = plain(row, keep_secrets=keep_secrets)
+        writer.writerow([_cell(record[column]) for column in COLUMNS])
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, dict):
+        value = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str) and value[:1] in "=+-@\t\r\n" and value:
+        return f"'{value}"
+    return "" if value is None else value
+
+
+def markdown(scores: Scores, *, keep_secrets: bool = False) -> str:
+    """The summary as a Markdown table: a line a system and metric."""
+    lines = [
+        "| system | metric | mean | 95 % interval | n | undefined |",
+        "| --- | --- | ---: | :---: | ---: | ---: |",
+    ]
+    for entry in scores.summary():
+        record = Summary(**plain(entry, keep_secrets=keep_secrets))
+        cells = (
+            "**all**" if record.system is None else _escape(record.system) or "(no name)",
+            f"{_escape(record.metric)} {arrow(record.metric)}".strip(),
+            number(record.mean, record.metric),
+            interval_text(record),
+            str(record.n),
+            str(record.undefined),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"([\\`*_{}\[\]<>()#+!|~])", r"\\\1", " ".join(text.split()))
