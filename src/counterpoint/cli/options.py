@@ -55,7 +55,7 @@ EvidenceLevel = Annotated[
     typer.Option(
         "--evidence",
         metavar="LEVEL",
-        help="Weakest evidence of a transfer that counts: explicit, call, context, broadcast, nesting, sequence.",
+        help="Weakest evidence that counts: explicit, call, context, broadcast, nesting, sequence.",
     ),
 ]
 Answers = Annotated[
