@@ -224,8 +224,7 @@ def index_edges(adjacency: object) -> tuple[int, Edges]:
     diagonal of an array is ignored.
     """
     if isinstance(adjacency, tuple) and len(adjacency) == 2 and np.ndim(adjacency[0]) == 0:
-        n, pairs = int(adjacency[0]), np.asarray(adjacency[1])
-        pairs = pairs.astype(np.int64).reshape(-1, 2) if pairs.size else np.empty((0, 2), np.int64)
+        n, pairs = int(adjacency[0]), _pairs(adjacency[1])
         if pairs.size and (pairs.min() < 0 or pairs.max() >= n):
             raise GraphError(
                 f"an edge names node {int(pairs.max() if pairs.max() >= n else pairs.min())}, "
@@ -235,9 +234,18 @@ def index_edges(adjacency: object) -> tuple[int, Edges]:
         if loops.size:
             raise GraphError(f"node {int(loops[0, 0])} has an edge to itself: leave self-loops out")
         return n, _unique(pairs)
-    if hasattr(adjacency, "toarray"):
-        adjacency = adjacency.toarray()
-    matrix = np.asarray(adjacency)
+    if hasattr(adjacency, "tocoo"):  # scipy sparse: its dense form need not fit into memory
+        sparse = adjacency.tocoo()
+        if sparse.shape[0] != sparse.shape[1]:
+            raise GraphError(f"an adjacency is an (n, n) array or (n, edge list), found shape {sparse.shape}")
+        pairs = np.column_stack([sparse.row, sparse.col])[sparse.data != 0].astype(np.int64)
+        return int(sparse.shape[0]), _unique(pairs[pairs[:, 0] != pairs[:, 1]])
+    try:
+        matrix = np.asarray(adjacency)
+    except ValueError:
+        raise GraphError(
+            "an adjacency is an (n, n) array or (n, edge list), found rows of different lengths"
+        ) from None
     if matrix.size == 0:
         return 0, np.empty((0, 2), np.int64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -288,6 +296,19 @@ def _waves(n: int, edges: Edges) -> list[list[int]]:
                     following.append(target)
         ready = sorted(following)
     return waves
+
+
+def _pairs(edges: object) -> Edges:
+    """An edge list as written by a user, to an (m, 2) array."""
+    try:
+        pairs = np.asarray(edges)
+    except ValueError:
+        pairs = np.empty(1, dtype=object)
+    if pairs.size == 0:
+        return np.empty((0, 2), np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
+        raise GraphError("an edge list holds pairs of whole numbers: node indices, source then target")
+    return pairs.astype(np.int64)
 
 
 def _unique(pairs: Iterable[tuple[int, int]] | Edges) -> Edges:
