@@ -275,20 +275,33 @@ _KEYS = {
 def parse_json(text: bytes | str) -> tuple[Any, list[str]]:
     """JSON text to plain objects, and warnings for what had to be mended to read it.
 
-    Lone surrogates become U+FFFD; NaN and infinities become null. Raises ValueError on anything else.
+    Lone surrogates and bytes that are not UTF-8 become U+FFFD; NaN and infinities become null. Raises
+    ValueError on anything else.
     """
     try:
         return msgspec.json.decode(text), []
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        if isinstance(text, bytes):
-            text = text.decode("utf-8-sig", "surrogatepass" if b"\xed" in text else "replace")
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            raise ValueError(str(error)) from None
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply") from None
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        problem = str(error)
     mended: set[str] = set()
-    value = _mend(value, mended)
+    if isinstance(text, bytes):
+        text = _decoded(text, mended)
+    try:
+        value = _mend(json.loads(text), mended)
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply") from None
+    except ValueError:
+        raise ValueError(problem) from None
     return value, sorted(mended)
+
+
+def _decoded(text: bytes, mended: set[str]) -> str:
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        mended.add("bytes that are not UTF-8 were replaced by U+FFFD")
+        return text.decode("utf-8-sig", "replace")
 
 
 def _mend(value: Any, mended: set[str]) -> Any:

@@ -1,10 +1,32 @@
-"""Adapters: one trace format a file. `read` finds the right one and streams traces."""
+"""Adapters: one trace format a file. `read` finds the right one and streams traces; `write` is the way back.
+
+An adapter is a module with ``sniff`` and ``read`` (see `counterpoint.contracts.Adapter`) and a line in TABLE.
+"""
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from counterpoint.adapters._reading import Reading, read
+    from counterpoint.adapters._writing import write
+    from counterpoint.adapters.chat import from_messages
+
+__all__ = ["TABLE", "Reading", "from_messages", "read", "write"]
+
 TABLE: dict[str, str] = {
     "native": "counterpoint.adapters.native",
-    "who_and_when": "counterpoint.adapters.who_and_when",
-    "autogen": "counterpoint.adapters.autogen",
-    "chat": "counterpoint.adapters.chat",
 }
+"""Name of each format to the module that reads it; where two would take a file, the earlier one does."""
+
+_HOME = {"Reading": "_reading", "from_messages": "chat", "read": "_reading", "write": "_writing"}
+
+
+def __getattr__(name: str) -> Any:
+    # Listing the formats imports nothing but this table; the rest is imported on first use.
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value

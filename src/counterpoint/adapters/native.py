@@ -1,0 +1,51 @@
+"""Counterpoint's own format: JSONL, one trace a line (`counterpoint.trace`), or Parquet, one trace a row.
+
+Sample line::
+
+    {"schema": "counterpoint.trace/1", "id": "q1", "task": "2+2?", "gold": "4", "steps": [
+       {"id": "s1", "agent": "solver", "text": "The answer is 4."},
+       {"id": "s2", "agent": "critic", "text": "Agreed: 4.", "heard": [{"source": "s1"}]}]}
+
+Ids, source and labels stay as they are, so that what `write` wrote reads back as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from counterpoint.adapters._source import each, opening
+from counterpoint.contracts import Source
+from counterpoint.errors import TraceError
+from counterpoint.trace import SCHEMA, Trace, decode
+
+__all__ = ["read", "sniff"]
+
+_PARQUET = b"PAR1"
+
+
+def sniff(source: Source) -> bool:
+    """Is the first record a trace: does it carry our schema, or an id and steps with agents?"""
+    if source.head.startswith(_PARQUET):
+        return SCHEMA.encode() in source.tail
+    record = opening(source).record
+    if str(record.get("schema", "")).startswith("counterpoint.trace/"):
+        return True
+    steps = record.get("steps")
+    if "id" not in record or not isinstance(steps, list):
+        return False
+    return not steps or any(isinstance(step, dict) and "agent" in step for step in steps)
+
+
+def read(source: Source) -> Iterator[Trace | TraceError]:
+    """Every line or row as a trace."""
+    if source.head.startswith(_PARQUET):
+        from counterpoint.adapters import _parquet
+
+        yield from _parquet.read(source)
+    else:
+        yield from each(source, decode, split=_runs)
+
+
+def _runs(document: Any) -> list[Any]:
+    return document if isinstance(document, list) else [document]
