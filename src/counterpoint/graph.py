@@ -315,11 +315,10 @@ def _unique(pairs: Iterable[tuple[int, int]] | Edges) -> Edges:
     array = np.asarray(list(pairs) if isinstance(pairs, Iterator) else pairs, dtype=np.int64).reshape(-1, 2)
     if len(array) < 2:
         return array
-    array = array[np.lexsort((array[:, 1], array[:, 0]))]
-    keep = np.empty(len(array), dtype=bool)
-    keep[0] = True
-    np.any(array[1:] != array[:-1], axis=1, out=keep[1:])
-    return array[keep]
+    rank = array[:, 0] * (array[:, 1].max() + 1) + array[:, 1]
+    if (rank[1:] > rank[:-1]).all():
+        return array
+    return array[np.unique(rank, return_index=True)[1]]
 
 
 def _fold(edges: Edges, node: NDArray[np.int64]) -> Edges:
