@@ -130,6 +130,20 @@ def test_shared_chat_is_heard_since_the_own_last_turn() -> None:
     }  # fmt: skip
 
 
+def test_a_control_turn_takes_nothing_from_what_its_agent_hears() -> None:
+    turns = [
+        Turn("0", "worker", "done"),
+        Turn("1", "boss", "the worker is done", kind="control"),
+        Turn("2", "boss", "next, please"),
+        Turn("3", "boss", "waiting", kind="control"),
+        Turn("4", "worker", "done again"),
+    ]
+    add_broadcast(turns)
+    assert edges(turns) == {
+        ("0", "1", "broadcast"), ("0", "2", "broadcast"), ("2", "4", "broadcast"),
+    }  # fmt: skip
+
+
 def test_order_counts_only_where_nothing_else_was_heard() -> None:
     turns = [
         Turn("1", "a", "x"),

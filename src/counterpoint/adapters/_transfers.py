@@ -206,19 +206,21 @@ def _sources(prompt: list[Message], before: int, said: _Said, inside: _Inside) -
 
 
 def add_broadcast(turns: Sequence[Turn]) -> None:
-    """Adds a ``broadcast`` transfer to each turn from all turns since its agent's own last one.
+    """Adds a ``broadcast`` transfer to each turn from all turns of others since its agent's own last one.
 
-    Turns of kind control hear, but hand nothing on; so do turns without any text. An agent's own last turn
-    is not among them.
+    Turns of kind control hear, but hand nothing on; so do turns without any text. What an agent heard in a
+    control turn it still hears in its next spoken one: weighing whom to ask is not yet a turn.
     """
-    spoken: list[str] = []
-    heard_up_to: dict[str, int] = {}
+    spoken: list[Turn] = []
+    heard_up_to: dict[tuple[str, bool], int] = {}
     for turn in turns:
-        for source in spoken[heard_up_to.get(turn.agent, 0) :]:
-            turn.hear(source, "broadcast")
-        if turn.kind != "control" and turn.text.strip():
-            spoken.append(turn.id)
-        heard_up_to[turn.agent] = len(spoken)
+        control = turn.kind == "control"
+        for source in spoken[heard_up_to.get((turn.agent, control), 0) :]:
+            if source.agent != turn.agent:
+                turn.hear(source.id, "broadcast")
+        if not control and turn.text.strip():
+            spoken.append(turn)
+        heard_up_to[turn.agent, control] = len(spoken)
 
 
 def add_sequence(turns: Sequence[Turn]) -> None:
