@@ -82,7 +82,7 @@ def sign_flip_tests(
     if len(sampled):
         rng, chosen, hits = np.random.default_rng(seed), table[:, sampled], np.zeros(len(sampled), np.int64)
         totals = chosen.sum(axis=0)
-        for rows in chunks(resamples, n // 4):  # taller chunks than elsewhere: threads of a product share them
+        for rows in chunks(resamples, n // 4):  # taller than elsewhere: the threads of a product share them
             heads = np.unpackbits(rng.integers(0, 256, (rows, -(-n // 8)), dtype=np.uint8), axis=1, count=n)
             hits += (np.abs(2 * (heads.astype(np.float64) @ chosen) - totals) >= edges[sampled]).sum(axis=0)
         p[sampled] = (1 + hits) / (1 + resamples)
