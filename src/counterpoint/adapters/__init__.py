@@ -17,6 +17,9 @@ __all__ = ["TABLE", "Reading", "from_messages", "read", "write"]
 
 TABLE: dict[str, str] = {
     "native": "counterpoint.adapters.native",
+    "who_and_when": "counterpoint.adapters.who_and_when",
+    "autogen": "counterpoint.adapters.autogen",
+    "chat": "counterpoint.adapters.chat",
 }
 """Name of each format to the module that reads it; where two would take a file, the earlier one does."""
 

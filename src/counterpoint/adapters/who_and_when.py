@@ -1,0 +1,113 @@
+"""Who&When: failed runs with the agent and the step to blame, one JSON document a run.
+
+Two kinds share the format. In the algorithm-generated one (AutoGen CaptainAgent) a speaker is its ``name``::
+
+    {"question": "2+2?", "ground_truth": "4", "is_correct": false,
+     "mistake_agent": "Adder", "mistake_step": "1", "mistake_reason": "...",
+     "history": [{"name": "Adder", "role": "assistant", "content": "..."},
+                 {"name": "Computer_terminal", "role": "user", "content": "exitcode: 0 ..."}]}
+
+In the hand-crafted one (Magentic-One) there are no names, and the role says who speaks and to whom::
+
+    "history": [{"role": "human", "content": "..."}, {"role": "Orchestrator (thought)", "content": "..."},
+                {"role": "Orchestrator (-> WebSurfer)", "content": "..."}, {"role": "WebSurfer", ...}]
+
+What counts
+-----------
+* One history item is one step, and its index is the step's id: ``labels["mistake_step"]`` counts from 0 too.
+* The chat is shared: everyone hears what was said since their own last turn (broadcast); ``(-> X)`` is
+  explicit for X. ``(thought)`` and ``(termination condition)`` are control steps, a terminal is a tool.
+* ``labels["mistake_agent"]`` is spelled as the agent is in the history.
+
+Source: Zhang et al., Which Agent Causes Task Failures and When?, ICML 2025.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from counterpoint.adapters._chat_log import Names, content_text, found_keys, hand_over, is_user, items, runs
+from counterpoint.adapters._source import each, mentions, opening
+from counterpoint.adapters._transfers import Turn, add_broadcast, to_trace
+from counterpoint.contracts import Source
+from counterpoint.errors import TraceError
+from counterpoint.trace import Kind, Trace
+
+__all__ = ["read", "sniff"]
+
+_ROLE = re.compile(r"\s*(?P<name>.*?)\s*\(\s*(?P<arrow>->)?\s*(?P<what>.*?)\s*\)\s*")
+_TERMINALS = {"computer_terminal"}
+_FINAL_ANSWER = re.compile(r"^FINAL ANSWER:[ \t]*(.+)$", re.MULTILINE)
+_LABELS = ("level", "mistake_agent", "mistake_reason", "mistake_type", "system_prompt")
+
+
+def sniff(source: Source) -> bool:
+    """A ``history`` of messages, and a mistake that was made in it."""
+    history = opening(source).record.get("history")
+    if not isinstance(history, list) or not all(isinstance(item, dict) for item in history):
+        return False
+    messages = all({"content", "role"} <= set(item) for item in history[:-1])
+    return messages and mentions(source, "mistake_agent", "mistake_step")
+
+
+def read(source: Source) -> Iterator[Trace | TraceError]:
+    """Every run; files of several runs are lists or JSONL of these documents."""
+    yield from each(source, _trace, split=runs)
+
+
+def _trace(run: Any) -> Trace:
+    history = items(run, "history", "a Who&When run")
+    names = Names()
+    turns: list[Turn] = []
+    targets: dict[str, str] = {}
+    for index, item in enumerate(history):
+        name, kind, target = _speaker(item, index)
+        turns.append(Turn(str(index), names.of(name), content_text(item.get("content")), kind))
+        if target:
+            targets[str(index)] = names.of(target)
+    hand_over(turns, targets)
+    add_broadcast(turns)
+    named = any(item.get("name") for item in history)
+    correct = run.get("is_correct", run.get("is_corrected"))
+    gold = run.get("ground_truth")
+    return to_trace(
+        turns,
+        id="",
+        task=content_text(run.get("question")),
+        gold=None if gold is None else content_text(gold),
+        answer=_answer(turns),
+        correct=correct if isinstance(correct, bool) else None,
+        system="AutoGen CaptainAgent" if named else "Magentic-One",
+        labels=_labels(run, names),
+    )
+
+
+def _speaker(item: dict[str, Any], index: int) -> tuple[str, Kind, str]:
+    """Name, kind of step, and who is spoken to (empty: everyone)."""
+    name = item.get("name") or item.get("role")
+    if not isinstance(name, str) or not name.strip():
+        raise TraceError(f'history item {index} has neither "name" nor "role" (found: {found_keys(item)})')
+    if match := _ROLE.fullmatch(name):
+        return (match["name"], "agent", match["what"]) if match["arrow"] else (match["name"], "control", "")
+    if is_user(name):
+        return name, "task", ""
+    return name, "tool" if name.strip().casefold() in _TERMINALS else "agent", ""
+
+
+def _answer(turns: list[Turn]) -> str | None:
+    """What the runner printed as the final answer, which the log has at the end of the last message."""
+    found = _FINAL_ANSWER.findall(turns[-1].text) if turns else []
+    return found[-1].strip() if found else None
+
+
+def _labels(run: dict[str, Any], names: Names) -> dict[str, Any]:
+    labels = {key: run[key] for key in _LABELS if run.get(key) is not None}
+    if run.get("question_ID") is not None:
+        labels["task_id"] = str(run["question_ID"])
+    if isinstance(agent := labels.get("mistake_agent"), str):
+        labels["mistake_agent"] = names.known(agent) or agent
+    if (step := run.get("mistake_step")) is not None:
+        labels["mistake_step"] = int(step) if str(step).strip().isdecimal() else step
+    return labels
