@@ -1,0 +1,205 @@
+"""ForestBench's panel beside Forest Match: is what agents say taken up, is work left unread, is it repeated.
+
+Conventions
+-----------
+* Pure functions take indices of nodes 0..n-1 in time order and (i, j) edges, i's output reached j.
+* On a trace, nodes and edges are those of its role graph: turns, tool calls and decisions.
+* A text that is empty is missing: its edges count in no uptake, its node in no redundancy.
+
+What counts
+-----------
+* Mean Uptake (equation 7): share of transfers whose target says something like its source, by the cosine of
+  their embeddings; ``soft`` is the mean cosine, ``containment`` the mean share of the source's words that the
+  target repeats.
+* Node Validity: share of non-terminal actions whose output anyone read.
+* Content Redundancy: share of actions that repeat another one's content.
+* Efficiency: actions a level and active agent (work over span, over agents).
+
+Differences from the paper
+--------------------------
+The paper names the threshold of uptake and the formula of efficiency ("graph parallelism per active agent")
+without giving them: .5 and (|V| / depth) / agents are ours, as are the text that is hashed and the near form.
+
+Source: ForestBench, equation 7 and the structural panel.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Collection, Hashable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from counterpoint.errors import UsageError
+from counterpoint.graph import index_edges, levels, topological_order
+from counterpoint.score import Score
+
+__all__ = [
+    "content_redundancy",
+    "efficiency",
+    "mean_uptake",
+    "near_clusters",
+    "node_validity",
+    "uptake_threshold",
+]
+
+NEAR = 0.95
+"""Contents whose cosine is above this are near duplicates."""
+
+_WORDS = re.compile(r"(?<!\w)-?\d+(?:[.,]\d+)*|[^\W_]+")
+"""Numbers with their sign and points, and runs of letters and digits."""
+
+
+def mean_uptake(cosines: ArrayLike, threshold: float = 0.5) -> Score:
+    """Mean Uptake (equation 7): share of transfers with cos(e(x_u), e(x_v)) >= θ.
+
+    Parameters
+    ----------
+    cosines: one an edge, in [-1, 1].
+    threshold: θ, inclusive.
+
+    Returns
+    -------
+    Score in [0, 1], higher means that more of what is passed on is taken up. Parts ``soft`` (mean cosine,
+    negative ones as 0), ``taken_up`` and ``edges``. Undefined without edges.
+
+    >>> score = mean_uptake([.9, .6, .4, .2])
+    >>> score.value, round(score.parts["soft"], 6)
+    (0.5, 0.525)
+    """
+    values = np.asarray(cosines, dtype=np.float64).ravel()
+    if not values.size:
+        return Score.undefined("no transfer between texts: nothing was passed on that could be taken up")
+    if not np.isfinite(values).all():
+        raise UsageError(f"cosine {int(np.argmin(np.isfinite(values)))} is not a finite number")
+    taken = int((values >= threshold).sum())
+    return Score(
+        taken / values.size,
+        {"soft": float(np.clip(values, 0, 1).mean()), "taken_up": taken, "edges": int(values.size)},
+    )
+
+
+def uptake_threshold(cosines: ArrayLike) -> float:
+    """A threshold from the data: the 95th percentile of the cosines of pairs that no transfer joins.
+
+    Raises UsageError without a pair.
+    """
+    values = np.asarray(cosines, dtype=np.float64).ravel()
+    if not values.size:
+        raise UsageError("no pair of texts without a transfer between them: give a threshold as a number")
+    return float(np.percentile(values, 95))
+
+
+def node_validity(n: int, edges: object, terminal: Collection[int] | None = None) -> Score:
+    """Node Validity: NV = #{v in V⁻: some (v, u) in E} / #V⁻, V⁻ the nodes that are not terminal.
+
+    Parameters
+    ----------
+    n: number of nodes.
+    edges: (i, j) pairs.
+    terminal: indices of the nodes whose output is the team's; None: the last node.
+
+    Returns
+    -------
+    Score in [0, 1], higher means less work that nobody read; parts ``consumed`` and ``nodes`` (#V⁻).
+    Undefined where every node is terminal.
+
+    Raises
+    ------
+    GraphError: an edge out of range or to itself. UsageError: a terminal node out of range.
+
+    >>> node_validity(5, [(0, 1), (1, 4), (2, 4)], {4}).value
+    0.75
+    """
+    _, pairs = index_edges((n, edges))
+    last = {n - 1} if terminal is None and n else set(terminal or ())
+    if outside := sorted(node for node in last if not 0 <= node < n):
+        raise UsageError(f"terminal node {outside[0]} is out of range: nodes are 0 to {n - 1}")
+    inner = n - len(last)
+    if not inner:
+        return Score.undefined("every action is a final one: no work that others could have read")
+    consumed = len(set(pairs[:, 0].tolist()) - last)
+    return Score(consumed / inner, {"consumed": consumed, "nodes": inner})
+
+
+def content_redundancy(texts: Sequence[str], vectors: ArrayLike | None = None) -> Score:
+    """Content Redundancy: CR = 1 - #unique h(x_v) / #V over actions with content.
+
+    h is the sha256 of the text after NFKC, case folding, and runs of spaces and punctuation made one space;
+    signs and points of numbers stay.
+
+    Parameters
+    ----------
+    texts: content of each action.
+    vectors: (n, d) unit rows, one a text, for the near form: clusters of texts linked by a cosine > .95.
+
+    Returns
+    -------
+    Score in [0, 1), lower is better; parts ``nodes``, ``unique``, ``missing`` (empty texts), and with vectors
+    ``near`` (1 - clusters / nodes). Undefined without content.
+
+    >>> content_redundancy(["Yes.", "yes", "No!", "-1", "1"]).value
+    0.2
+    """
+    present = [index for index, text in enumerate(texts) if text.strip()]
+    if not present:
+        return Score.undefined("no action has content: record the texts of turns and the results of calls")
+    unique = {_digest(texts[index]) for index in present}
+    parts: dict[str, int | float] = {
+        "nodes": len(present),
+        "unique": len(unique),
+        "missing": len(texts) - len(present),
+    }
+    if vectors is not None:
+        rows = np.asarray(vectors, dtype=np.float64)[present]
+        parts["near"] = (len(present) - near_clusters(rows)) / len(present)
+    return Score((len(present) - len(unique)) / len(present), parts)
+
+
+def near_clusters(vectors: ArrayLike, threshold: float = NEAR) -> int:
+    """Number of clusters when vectors whose cosine is above ``threshold`` are linked."""
+    from scipy.sparse.csgraph import connected_components
+
+    rows = np.asarray(vectors, dtype=np.float64)
+    return int(connected_components((rows @ rows.T > threshold).astype(np.int8), directed=False)[0])
+
+
+def efficiency(n: int, edges: object, agents: Sequence[Hashable]) -> Score:
+    """Efficiency: (#V / depth) / #agents, depth the nodes on the longest path (formula ours).
+
+    Parameters
+    ----------
+    n: number of nodes.
+    edges: (i, j) pairs of an acyclic graph.
+    agents: one label a node: whose action it is.
+
+    Returns
+    -------
+    Score above 0, higher is better: 1 when all agents always work side by side, 1 / agents for a chain, above
+    1 when an agent makes calls side by side. Parts ``nodes``, ``depth``, ``agents``. Undefined without nodes.
+
+    Raises
+    ------
+    GraphError: an edge out of range, to itself, or a cycle. UsageError: labels that are not one a node.
+
+    >>> round(efficiency(5, [(0, 1), (0, 2), (0, 3), (1, 4), (2, 4), (3, 4)], "pabcz").value, 6)
+    0.333333
+    """
+    _, pairs = index_edges((n, edges))
+    if len(agents) != n:
+        raise UsageError(f"agents: {len(agents)} labels for {n} nodes, one a node is needed")
+    if not n:
+        return Score.undefined("no action: nobody acted")
+    topological_order(n, pairs)
+    depth, active = int(levels(n, pairs).max()) + 1, len(set(agents))
+    return Score(n / depth / active, {"nodes": n, "depth": depth, "agents": active})
+
+
+def _digest(text: str) -> str:
+    """Hash of a text's letters and numbers."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    plain = " ".join(_WORDS.findall(folded.replace("\u2212", "-"))) or folded.strip()
+    return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()
