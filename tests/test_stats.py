@@ -243,6 +243,14 @@ def test_equivalence_agrees_with_two_one_sided_tests_of_scipy():
     assert close((found.parts["p_low"], found.parts["p_high"], found.value), (low, high, max(low, high)))
 
 
+def test_equivalence_of_unpaired_samples_is_two_one_sided_welch_tests():
+    a, b = SAMPLES["normal"], SAMPLES["skewed"] - 1
+    low = reference.ttest_ind(a + 0.5, b, equal_var=False, alternative="greater").pvalue
+    high = reference.ttest_ind(a - 0.5, b, equal_var=False, alternative="less").pvalue
+    found = stats.equivalence_test(a, 0.5, minus=b)
+    assert close((found.parts["p_low"], found.parts["p_high"]), (low, high))
+
+
 @pytest.mark.parametrize("delta", [0, -1, math.nan, math.inf])
 def test_equivalence_needs_a_delta_above_zero(delta):
     with pytest.raises(UsageError, match="delta"):

@@ -14,7 +14,7 @@ differences cost two sorted arrays of 4,096 sums instead of 16 million patterns.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -102,26 +102,28 @@ def welch_test(a: ArrayLike, b: ArrayLike) -> Score:
     >>> round(welch_test([1, 2, 3], [2, 3, 4]).value, 3)
     0.288
     """
-    first, second = sample_of(a, "a"), sample_of(b, "b")
-    if reason := no_variation([first, second]):
+    samples = [sample_of(a, "a"), sample_of(b, "b")]
+    if reason := no_variation(samples):
         return Score.undefined(reason)
-    difference = float(first.mean() - second.mean())
-    shares = [float(sample.var(ddof=1)) / len(sample) for sample in (first, second)]
-    t = difference / math.sqrt(sum(shares))
-    df = sum(shares) ** 2 / (shares[0] ** 2 / (len(first) - 1) + shares[1] ** 2 / (len(second) - 1))
-    p = 2 * _student(df, -abs(t))
-    return Score(min(p, 1.0), {"mean": difference, "t": t, "df": df})
+    mean, error, df = _mean_and_error(samples)
+    t = mean / error
+    return Score(min(2 * _student(df, -abs(t)), 1.0), {"mean": mean, "t": t, "df": df})
 
 
-def equivalence_test(differences: ArrayLike, delta: float) -> Score:
+def equivalence_test(differences: ArrayLike, delta: float, *, minus: ArrayLike | None = None) -> Score:
     """Two one-sided t-tests (TOST) [4]_: is the mean difference inside ``(-delta, delta)``?
 
     ``p = max(P(T >= (mean + delta) / se), P(T <= (mean - delta) / se))`` with ``se = sd / sqrt(n)`` and
     n - 1 degrees of freedom. A small p says that the two sides are the same for all that matters.
 
+    Parameters
+    ----------
+    differences: (n,) one a task. delta: the largest difference that does not matter, above 0.
+    minus: an independent sample to subtract, for sides that are not paired; se and df are then Welch's.
+
     Returns
     -------
-    Score: p; parts mean, n, p_low, p_high, delta. Undefined below two differences and without variation.
+    Score: p; parts mean, n, p_low, p_high, delta. Undefined below two values and without variation.
 
     Raises
     ------
@@ -132,13 +134,12 @@ def equivalence_test(differences: ArrayLike, delta: float) -> Score:
     """
     if not (delta > 0 and math.isfinite(delta)):
         raise UsageError(f"delta is the largest difference that does not matter, above 0: found {delta}")
-    sample = sample_of(differences)
-    if reason := no_variation([sample]):
+    samples = [sample_of(differences)] + ([] if minus is None else [sample_of(minus, "minus")])
+    if reason := no_variation(samples):
         return Score.undefined(reason)
-    mean, n = float(sample.mean()), len(sample)
-    error = float(sample.std(ddof=1)) / math.sqrt(n)
-    low = _student(n - 1, -(mean + delta) / error)
-    high = _student(n - 1, (mean - delta) / error)
+    mean, error, df = _mean_and_error(samples)
+    low, high = _student(df, -(mean + delta) / error), _student(df, (mean - delta) / error)
+    n = min(map(len, samples))
     return Score(max(low, high), {"mean": mean, "n": n, "p_low": low, "p_high": high, "delta": delta})
 
 
@@ -178,6 +179,14 @@ def _exact_sign_flips(differences: Floats, edge: float) -> float:
     below = np.searchsorted(right, -edge - left, side="right")
     # Where the edge is 0 or less every pattern reaches it, those on both sides twice.
     return min(1.0, float((above + below).sum()) / 2.0 ** len(differences))
+
+
+def _mean_and_error(samples: Sequence[Floats]) -> tuple[float, float, float]:
+    """Mean (of the first minus the second), its standard error and degrees of freedom."""
+    shares = [float(sample.var(ddof=1)) / len(sample) for sample in samples]
+    mean = float(samples[0].mean()) - sum(float(sample.mean()) for sample in samples[1:])
+    freedom = sum(share**2 / (len(sample) - 1) for share, sample in zip(shares, samples, strict=True))
+    return mean, math.sqrt(sum(shares)), sum(shares) ** 2 / freedom
 
 
 def _student(df: float, t: float) -> float:
