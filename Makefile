@@ -15,7 +15,7 @@ DEV := $(VENV)/.dev-$(ID)
 PROJECT := $(VENV)/.project-$(ID)-$(PROJECT_ID)
 
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --no-warn-script-location
+INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input --no-warn-script-location
 LOCK := $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--custom-compile-command 'make lock'
 
@@ -62,7 +62,7 @@ $(BIN)/python: ;
 # A name on the PATH proves little (a shim without a version behind it, a Python without ensurepip): the first
 # interpreter that really makes an environment is taken.
 $(RUNTIME): $(BIN)/python
-	@echo 'Setting up $(VENV) (once; about 250 MB are fetched) ...' >&2
+	@echo 'Setting up $(VENV) (once; about 200 MB are fetched) ...' >&2
 	@for python in $(PYTHONS); do \
 		"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || continue; \
 		"$$python" -m venv --clear $(VENV) >/dev/null 2>&1 || continue; \
@@ -76,7 +76,7 @@ $(RUNTIME): $(BIN)/python
 	@touch $@
 
 $(DEV): $(RUNTIME)
-	@echo 'Adding the development tools to $(VENV) ...' >&2
+	@echo 'Adding the development tools to $(VENV) (about 100 MB more) ...' >&2
 	@$(INSTALL) --require-hashes -r requirements/dev.txt
 	@touch $@
 
