@@ -13,19 +13,22 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
+from counterpoint.errors import MissingExtra, UsageError
 from counterpoint.score import Row
 from counterpoint.secrets import mask
 from counterpoint.stats import interval
+from counterpoint.trace import parse_json
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["SCHEMA", "Scores", "Summary", "TraceInfo", "json_schema", "plain"]
+__all__ = ["SCHEMA", "Scores", "Summary", "TraceInfo", "json_schema", "plain", "read_scores"]
 
 SCHEMA = "counterpoint.scores/1"
 MAX_SAFE_INT = 2**53
@@ -121,8 +124,6 @@ class Scores:
         try:
             import pandas
         except ImportError:
-            from counterpoint.errors import MissingExtra
-
             raise MissingExtra("a DataFrame", "pandas") from None
         tasks = {(info.run, info.trace): info for info in self.traces}
         records = []
@@ -187,6 +188,36 @@ def _micro(rows: list[Row]) -> float | None:
     if not pairs or len(necessary) < len(pairs) or len(paths) < len(pairs):
         return None
     return float(1 - Fraction(sum(necessary), sum(paths)))
+
+
+def read_scores(path: str | Path) -> Scores:
+    """What ``to_json`` wrote, read back; a UsageError says what is wrong with the file.
+
+    Values come back as written: 9 significant digits, ints beyond 2^53 exact again.
+    """
+    try:
+        document, _ = parse_json(Path(path).read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path}: could not be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: not the JSON of `score --format json`: {error}") from None
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        found = document.get("schema") if isinstance(document, dict) else type(document).__name__
+        raise UsageError(
+            f"{path}: not scores of schema {SCHEMA!r} (found: {found!r}): score --format json -o FILE"
+        )
+    for row in document.get("rows", ()):
+        if isinstance(row, dict) and isinstance(row.get("parts"), dict):
+            row["parts"] = {
+                name: int(value) if isinstance(value, str) and value.lstrip("-").isdigit() else value
+                for name, value in row["parts"].items()
+            }
+    try:
+        rows = msgspec.convert(document["rows"], list[Row])
+        traces = msgspec.convert(document.get("traces", []), list[TraceInfo])
+    except (msgspec.ValidationError, KeyError, ValueError) as error:
+        raise UsageError(f"{path}: not the JSON of `score --format json`: {error}") from None
+    return Scores(rows, traces, [str(text) for text in document.get("warnings", ())])
 
 
 def plain(record: Struct, *, keep_secrets: bool = False) -> dict[str, Any]:

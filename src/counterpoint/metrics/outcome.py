@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from counterpoint.answers import infer_kind, option_letters, read_answer, same_answer
+from counterpoint.answers import infer_kind, read_answer, read_options, same_answer
 from counterpoint.contracts import Context, Metric
 from counterpoint.score import Score
 from counterpoint.trace import Step, Usage
@@ -109,7 +109,7 @@ def _read(context: Context, text: str, *, fallback: bool) -> str | None:
     kind = _kind(context)
     options = None
     if kind == "choice":
-        options = context.once("option_letters", lambda: option_letters(context.trace.task))
+        options = context.once("option_letters", lambda: read_options(context.trace.task))
     return read_answer(
         text,
         kind=kind,

@@ -86,16 +86,23 @@ def _cell(entry: Summary | None) -> Text:
 
 
 def number(value: float | None, name: str) -> str:
-    """A mean as people write it: three decimals below 10, dollars with four, big counts with separators."""
+    """A mean as people write it: shares with three decimals, counts without needless ones."""
     if value is None:
         return "–"
-    if name.startswith("cost"):
-        return f"{value:.4f}"
     if abs(value) >= 1000:
         return f"{value:,.0f}"
-    if abs(value) >= 10:
-        return f"{value:.1f}"
-    return f"{value:.3f}"
+    if name.startswith("cost"):
+        return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"
+    if _is_share(name):
+        return f"{value:.3f}"
+    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+@cache
+def _is_share(text: str) -> bool:
+    """Whether the metric lies between two finite ends (a count does not)."""
+    name = text.partition("(")[0]
+    return name not in names("metric") or None not in metric(name).range
 
 
 def interval_text(entry: Summary) -> str:

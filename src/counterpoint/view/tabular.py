@@ -15,7 +15,7 @@ from typing import Any
 from counterpoint.scores import Scores, Summary, plain
 from counterpoint.view.table import arrow, interval_text, number
 
-__all__ = ["csv_text", "jsonl", "markdown"]
+__all__ = ["csv_text", "escape_markdown", "jsonl", "markdown"]
 
 COLUMNS = ("run", "trace", "system", "metric", "value", "reason", "parts", "detail", "signature")
 
@@ -55,8 +55,8 @@ def markdown(scores: Scores, *, keep_secrets: bool = False) -> str:
     for entry in scores.summary():
         record = Summary(**plain(entry, keep_secrets=keep_secrets))
         cells = (
-            "**all**" if record.system is None else _escape(record.system) or "(no name)",
-            f"{_escape(record.metric)} {arrow(record.metric)}".strip(),
+            "**all**" if record.system is None else escape_markdown(record.system) or "(no name)",
+            f"{escape_markdown(record.metric)} {arrow(record.metric)}".strip(),
             number(record.mean, record.metric),
             interval_text(record),
             str(record.n),
@@ -66,5 +66,6 @@ def markdown(scores: Scores, *, keep_secrets: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _escape(text: str) -> str:
+def escape_markdown(text: str) -> str:
+    """``text`` on one line, shown as it stands by any Markdown reader."""
     return re.sub(r"([\\`*_{}\[\]<>()#+!|~])", r"\\\1", " ".join(text.split()))

@@ -1,0 +1,177 @@
+"""Gate a build on process metrics: what must not happen, whether it did, and when nobody can tell.
+
+Three states: passed, failed, and not evaluable. "Could not evaluate" is never green and never blamed on the
+agents: it has an exit code of its own. A failed gate beats one that cannot be evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from counterpoint.errors import CounterpointError
+from counterpoint.evaluate import evaluate
+from counterpoint.gates import Gate, parse_gates
+from counterpoint.metrics import metric
+from counterpoint.score import Row
+from counterpoint.scores import Scores
+from counterpoint.stats import interval
+from counterpoint.trace import Trace
+
+__all__ = ["CheckResult", "GateFailed", "GateResult", "check", "check_scores", "gate_metrics"]
+
+WORST = 3
+"""Traces named beside a failed gate."""
+
+State = Literal["passed", "failed", "not evaluable"]
+
+
+class GateFailed(CounterpointError, AssertionError):
+    """A gate that did not pass, as an assertion for tests."""
+
+
+class GateResult(Struct, frozen=True):
+    """One gate and what was observed."""
+
+    gate: str
+    state: State
+    metric: str
+    observed: float | None
+    """The fold of the metric over defined traces; None where the gate is not evaluable."""
+    threshold: float
+    n: int
+    """Traces with a value."""
+    undefined: int
+    """Traces without one."""
+    ci_low: float | None = None
+    ci_high: float | None = None
+    worst: list[tuple[str, float]] = []
+    """The traces farthest on the failing side, with their values."""
+    reason: str = ""
+    """Why the gate is not evaluable."""
+
+    def __str__(self) -> str:
+        """One line: state, gate, observed value, interval, counts."""
+        if self.observed is None:
+            return f"{self.state}: {self.gate}: {self.reason} ({self.undefined} undefined)"
+        bounds = "" if self.ci_low is None else f", 95 % interval {self.ci_low:.4g} to {self.ci_high:.4g}"
+        worst = ""
+        if self.state == "failed" and self.worst:
+            worst = "; worst: " + ", ".join(f"{name} ({value:.4g})" for name, value in self.worst)
+        left = f", {self.undefined} undefined" if self.undefined else ""
+        return f"{self.state}: {self.gate}: {self.observed:.4g} over {self.n} traces{bounds}{left}{worst}"
+
+
+class CheckResult(Struct, frozen=True):
+    """All gates of one check."""
+
+    gates: list[GateResult]
+
+    @property
+    def exit_code(self) -> int:
+        """0 all passed, 1 one failed, 3 none failed but one could not be evaluated."""
+        states = {gate.state for gate in self.gates}
+        return 1 if "failed" in states else 3 if "not evaluable" in states else 0
+
+    @property
+    def passed(self) -> bool:
+        """Whether every gate was evaluated and passed."""
+        return self.exit_code == 0
+
+    def __str__(self) -> str:
+        """A line a gate."""
+        return "\n".join(map(str, self.gates))
+
+    def require(self) -> None:
+        """Raise GateFailed unless every gate passed."""
+        if not self.passed:
+            raise GateFailed(str(self))
+
+
+def check(
+    traces: Iterable[Trace] | Scores | str | Path,
+    require: str | None = None,
+    *,
+    fail_on: str | None = None,
+    baseline: Scores | None = None,
+    tolerance: float = 0.0,
+    **evaluation: Any,
+) -> CheckResult:
+    """Check ``traces`` (or their scores) against gates.
+
+    Parameters
+    ----------
+    traces: an iterable of Trace, the Scores of one, or a path to read.
+    require: conditions that must hold: ``"upr<=0.4, ids>=0.3"``.
+    fail_on: conditions under which the check fails: ``"upr>0.4, max(loops)>0"``.
+    baseline: earlier scores; the check fails where a metric got worse than them by more than ``tolerance``,
+        by a paired test and not by the raw difference.
+    evaluation: options of `evaluate`.
+
+    Raises
+    ------
+    UsageError: a malformed condition (a caret shows the place) or an unknown metric.
+    """
+    gates = parse_gates(require, require=True) if require else []
+    gates += parse_gates(fail_on) if fail_on else []
+    names = gate_metrics(gates) + (baseline.metrics if baseline else [])
+    if isinstance(traces, str | Path):
+        from counterpoint.adapters import read
+
+        traces = read(traces)
+    scores = traces
+    if not isinstance(scores, Scores):
+        scores = evaluate(scores, list(dict.fromkeys(names)), **evaluation)
+    return check_scores(scores, gates, baseline=baseline, tolerance=tolerance)
+
+
+def gate_metrics(gates: Sequence[Gate]) -> list[str]:
+    """The metrics that the gates speak of, each once; UsageError suggests a name for an unknown one."""
+    return list(dict.fromkeys(str(metric(gate.metric)) for gate in gates))
+
+
+def check_scores(
+    scores: Scores, gates: Sequence[Gate], *, baseline: Scores | None = None, tolerance: float = 0.0
+) -> CheckResult:
+    """Check scores that are already there."""
+    results = [
+        _judge(gate, [row for row in scores.rows if row.metric == str(metric(gate.metric))]) for gate in gates
+    ]
+    if baseline is not None:
+        results += _regressions(scores, baseline, tolerance)
+    return CheckResult(results)
+
+
+def _judge(gate: Gate, rows: list[Row]) -> GateResult:
+    defined = [(row.trace, row.value) for row in rows if row.value is not None]
+    values = [value for _, value in defined]
+    undefined = len(rows) - len(defined)
+    bounds = interval(values, proportion=gate.metric == "accuracy") if values else None
+    observed: float | None = None
+    reason = ""
+    if not values:
+        reason = next((row.reason for row in rows), "the scores hold no such metric")
+    elif gate.fold in ("ci_low", "ci_high"):
+        assert bounds is not None
+        observed = bounds.low if gate.fold == "ci_low" else bounds.high
+        reason = bounds.reason
+    else:
+        observed = {"mean": sum(values) / len(values), "min": min(values), "max": max(values)}[gate.fold]
+    state: State = "not evaluable" if observed is None else "failed" if gate.fails(observed) else "passed"
+    upward = gate.comparison in (">", ">=")
+    return GateResult(
+        gate=gate.text,
+        state=state,
+        metric=gate.metric,
+        observed=observed,
+        threshold=gate.threshold,
+        n=len(values),
+        undefined=undefined,
+        ci_low=bounds.low if bounds else None,
+        ci_high=bounds.high if bounds else None,
+        worst=sorted(defined, key=lambda item: (-item[1] if upward else item[1], item[0]))[:WORST],
+        reason=reason,
+    )
