@@ -132,6 +132,8 @@ class Metric:
     """Defaults that a profile changes: ``{"paper": {"tokenizer": "sklearn"}}``."""
     settings: tuple[str, ...] = ()
     """Settings beyond its parameters that can change the number: evidence, embedder, answers, profile."""
+    resources: Callable[..., Mapping[str, str]] | None = None
+    """``resources(**parameters)``: hashes of the files that parameters name, for the signature."""
     bound: Mapping[str, Any] = field(default_factory=dict)
     """Parameters as set by the user; ``profile`` may be among them."""
 

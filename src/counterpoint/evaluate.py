@@ -302,7 +302,10 @@ def _signature(chosen: Metric, settings: Settings, embed: _Vectors | None) -> di
         "version": chosen.version,
         "profile": settings.profile,
     }
-    signature.update(sorted(chosen.values(settings.profile).items()))
+    values = chosen.values(settings.profile)
+    signature.update(sorted(values.items()))
+    if chosen.resources is not None:
+        signature.update(chosen.resources(**values))
     if "evidence" in chosen.settings:
         signature["evidence"] = settings.evidence
     if "answers" in chosen.settings:

@@ -29,6 +29,13 @@ TABLE: dict[str, str] = {
     "parallelism": "counterpoint.metrics.outcome:PARALLELISM",
     "wall_time_s": "counterpoint.metrics.outcome:WALL_TIME_S",
     "unparsed": "counterpoint.metrics.outcome:UNPARSED",
+    "forest_match": "counterpoint.metrics.forest_match:FOREST_MATCH",
+    "best_similarity": "counterpoint.metrics.forest_match:BEST_SIMILARITY",
+    "mean_uptake": "counterpoint.metrics.panel:MEAN_UPTAKE",
+    "node_validity": "counterpoint.metrics.panel:NODE_VALIDITY",
+    "content_redundancy": "counterpoint.metrics.panel:CONTENT_REDUNDANCY",
+    "near_redundancy": "counterpoint.metrics.panel:NEAR_REDUNDANCY",
+    "efficiency": "counterpoint.metrics.panel:EFFICIENCY",
 }
 
 DEFAULT: tuple[str, ...] = tuple(TABLE)[:14]

@@ -28,13 +28,17 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from counterpoint.contracts import Context, Metric
 from counterpoint.errors import UsageError
 from counterpoint.graph import index_edges, levels, topological_order
+from counterpoint.metrics.rolegraph import RoleGraph, actions, role_graph
 from counterpoint.score import Score
 
 __all__ = [
@@ -203,3 +207,136 @@ def _digest(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text).casefold()
     plain = " ".join(_WORDS.findall(folded.replace("\u2212", "-"))) or folded.strip()
     return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()
+
+
+# --- on traces -----------------------------------------------------------------------------------
+
+
+def why_no_transfers(context: Context, graph: RoleGraph) -> str:
+    """Why nothing can be said about who read whom in a trace, and what to do; empty where something can."""
+    if not graph.n:
+        return "the trace has no turn of an agent, no tool call and no decision"
+    agents = graph.agents or ()
+    if len(set(agents)) < 2 or any(agents[i] != agents[j] for i, j in graph.edges.tolist()):
+        return ""
+    return context.graph.why_no_edges or (
+        "no transfer between agents is known: record `heard` with each step (who read whose text)"
+    )
+
+
+def containment(source: str, target: str) -> float | None:
+    """Share of the source's words that the target repeats: #(W(u) ∩ W(v)) / #W(u); None without words.
+
+    >>> containment("The answer is 4", "so the answer: 4!")
+    0.75
+    """
+    words = set(_WORDS.findall(source.casefold()))
+    return len(words & set(_WORDS.findall(target.casefold()))) / len(words) if words else None
+
+
+def _mean_uptake(context: Context, *, threshold: float | str = 0.5, kind: str = "hard") -> Score:
+    if kind not in ("hard", "soft", "containment"):
+        raise UsageError(f"kind {kind!r} is none of hard, soft, containment")
+    graph = role_graph(context)
+    reason = why_no_transfers(context, graph)
+    if reason:
+        return Score.undefined(reason)
+    texts = [node.text for node in actions(context.graph.trace)]
+    said = [bool(text.strip()) for text in texts]
+    edges = [(i, j) for i, j in graph.edges.tolist() if said[i] and said[j]]
+    missing = {"missing": len(graph.edges) - len(edges)}
+    if kind == "containment":
+        shares = [share for i, j in edges if (share := containment(texts[i], texts[j])) is not None]
+        if not shares:
+            return Score.undefined(NO_TEXTS, parts=missing)
+        return Score(sum(shares) / len(shares), {"edges": len(shares), **missing})
+    if context.embed is None:
+        return Score.undefined(context.embed_missing)
+    if not edges:
+        return Score.undefined(NO_TEXTS, parts=missing)
+    number = [index for index, present in enumerate(said) if present]
+    vectors = dict(zip(number, context.embed([texts[index] for index in number]), strict=True))
+    cut = _threshold(threshold, vectors, set(edges))
+    score = mean_uptake([float(vectors[i] @ vectors[j]) for i, j in edges], cut)
+    parts = {**score.parts, **missing, "threshold": cut}
+    return Score(score.parts["soft"] if kind == "soft" else score.value, parts, score.reason)
+
+
+def _threshold(threshold: float | str, vectors: Mapping[int, Any], edges: set[tuple[int, int]]) -> float:
+    if isinstance(threshold, int | float):
+        return float(threshold)
+    if threshold != "calibrated":
+        raise UsageError(f"threshold {threshold!r} is neither a number nor calibrated")
+    return uptake_threshold(
+        [float(vectors[i] @ vectors[j]) for i, j in combinations(vectors, 2) if (i, j) not in edges]
+    )
+
+
+def _node_validity(context: Context) -> Score:
+    graph = role_graph(context)
+    reason = why_no_transfers(context, graph)
+    if reason:
+        return Score.undefined(reason)
+    if len(set(graph.agents or ())) < 2 and not len(graph.edges):
+        return Score.undefined("one agent acts alone: what it reads of its own is no transfer")
+    final = {index for index, node in enumerate(actions(context.graph.trace)) if node.kind == "decision"}
+    return node_validity(graph.n, graph.edges, final or None)
+
+
+def _content_redundancy(context: Context) -> Score:
+    return content_redundancy([node.content for node in actions(context.graph.trace)])
+
+
+def _near_redundancy(context: Context, *, threshold: float = NEAR) -> Score:
+    texts = [text for node in actions(context.graph.trace) if (text := node.content).strip()]
+    if context.embed is None:
+        return Score.undefined(context.embed_missing)
+    if not texts:
+        return content_redundancy([])
+    clusters = near_clusters(context.embed(texts), threshold)
+    return Score((len(texts) - clusters) / len(texts), {"nodes": len(texts), "clusters": clusters})
+
+
+def _efficiency(context: Context) -> Score:
+    graph = role_graph(context)
+    reason = why_no_transfers(context, graph)
+    if reason:
+        return Score.undefined(reason)
+    agents = graph.agents or ()
+    last: dict[str, int] = {}
+    turns = []
+    for index, node in enumerate(actions(context.graph.trace)):
+        if node.call is None:
+            if node.agent in last:
+                turns.append((last[node.agent], index))
+            last[node.agent] = index
+    # an agent takes one turn at a time, whether or not it reads its earlier ones
+    return efficiency(graph.n, [*map(tuple, graph.edges.tolist()), *turns], agents)
+
+
+NO_TEXTS = "no transfer joins two texts: record what agents say and what calls return"
+
+MEAN_UPTAKE = Metric(
+    "mean_uptake", 1, "share of transfers whose target says something like its source", _mean_uptake,
+    (0, 1), "higher", "share of transfers", "ForestBench, equation 7; threshold ours",
+    ("texts", "transfers", "embedder"), parameters={"threshold": 0.5, "kind": "hard"}, settings=("evidence",),
+)  # fmt: skip
+NODE_VALIDITY = Metric(
+    "node_validity", 1, "share of non-final actions whose output anyone read", _node_validity,
+    (0, 1), "higher", "share of actions", "ForestBench, Node Validity", ("transfers",),
+    settings=("evidence",),
+)  # fmt: skip
+CONTENT_REDUNDANCY = Metric(
+    "content_redundancy", 1, "share of actions that repeat another one's content", _content_redundancy,
+    (0, 1), "lower", "share of actions", "ForestBench, Content Redundancy; normal form ours", ("texts",),
+)  # fmt: skip
+NEAR_REDUNDANCY = Metric(
+    "near_redundancy", 1, "share of actions that nearly repeat another one's content", _near_redundancy,
+    (0, 1), "lower", "share of actions", "ours, after ForestBench's Content Redundancy",
+    ("texts", "embedder"), parameters={"threshold": NEAR},
+)  # fmt: skip
+EFFICIENCY = Metric(
+    "efficiency", 1, "actions a level and active agent: 1 where all always work side by side", _efficiency,
+    (0, None), "higher", "actions a level and agent",
+    "ForestBench's parallelism per active agent; formula ours", ("transfers",), settings=("evidence",),
+)  # fmt: skip

@@ -29,12 +29,13 @@ from typing import TypeAlias
 import numpy as np
 from msgspec import Struct
 
+from counterpoint.contracts import Context
 from counterpoint.errors import UsageError
 from counterpoint.graph import Edges, index_edges, levels, topological_order
 from counterpoint.metrics.roles import NodeKind, RoleTable, role_table
 from counterpoint.trace import EVIDENCE, Call, Step, Trace, task_id, tidy
 
-__all__ = ["Action", "Origin", "RoleGraph", "actions", "content_hash"]
+__all__ = ["Action", "Origin", "RoleGraph", "actions", "content_hash", "role_graph"]
 
 EdgeList: TypeAlias = Sequence[tuple[int, int]] | Edges
 
@@ -260,6 +261,15 @@ def actions(trace: Trace) -> list[Action]:
             kind = "decision" if step.kind == "decision" else "tool_call"
         nodes.append(Action(kind, step.agent, step))
     return nodes
+
+
+def role_graph(context: Context, aliases: str | Path | RoleTable = "default") -> RoleGraph:
+    """The role graph of a context's trace at its evidence level, made once a trace and role table."""
+    table = role_table(aliases)
+    return context.once(
+        f"role_graph:{table.sha256}",
+        lambda: RoleGraph.from_trace(context.trace, table, evidence=context.graph.evidence),
+    )
 
 
 def content_hash(trace: Trace) -> str:
