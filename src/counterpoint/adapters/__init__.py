@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from counterpoint.adapters._reading import Reading, read
+    from counterpoint.adapters._source import source
     from counterpoint.adapters._writing import write
     from counterpoint.adapters.chat import from_messages
 
-__all__ = ["TABLE", "Reading", "from_messages", "read", "write"]
+__all__ = ["TABLE", "Reading", "from_messages", "read", "source", "write"]
 
 TABLE: dict[str, str] = {
     "native": "counterpoint.adapters.native",
@@ -23,7 +24,13 @@ TABLE: dict[str, str] = {
 }
 """Name of each format to the module that reads it; where two would take a file, the earlier one does."""
 
-_HOME = {"Reading": "_reading", "from_messages": "chat", "read": "_reading", "write": "_writing"}
+_HOME = {
+    "Reading": "_reading",
+    "from_messages": "chat",
+    "read": "_reading",
+    "source": "_source",
+    "write": "_writing",
+}
 
 
 def __getattr__(name: str) -> Any:

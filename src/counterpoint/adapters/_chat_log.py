@@ -28,6 +28,7 @@ __all__ = [
     "objects",
     "runs",
     "settle",
+    "spoken_at",
     "usage",
 ]
 
@@ -126,6 +127,15 @@ def settle(calls: list[Call], id: str, result: str, *, tool: str = "", failed: b
         number = len(calls)
         calls.append(Call(id, tool))
     calls[number] = replace(calls[number], error=result) if failed else replace(calls[number], result=result)
+
+
+def spoken_at(turn: Turn, moment: float | None) -> None:
+    """Adds a message's time, when it was done; a turn of several messages began by the first of them."""
+    if moment is None:
+        return
+    if turn.started_at is None and (turn.kind == "task" or turn.ended_at is not None):
+        turn.started_at = turn.ended_at if turn.ended_at is not None else moment
+    turn.ended_at = moment
 
 
 def usage(record: Any, *, model: Any = None) -> Usage | None:

@@ -32,7 +32,7 @@ from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
 from counterpoint.trace import Trace, parse_json
 
-__all__ = ["Opening", "Record", "each", "mentions", "open_source", "opening", "records"]
+__all__ = ["Opening", "Record", "each", "mentions", "open_source", "opening", "records", "source"]
 
 HEAD = 64 * 1024
 """Bytes of the head and the tail that an adapter may judge a file by."""
@@ -52,14 +52,14 @@ _CLOSER = {b"{": b"}", b"[": b"]"}
 
 
 @contextmanager
-def open_source(path: str, options: Mapping[str, Any], *, name: str = "") -> Iterator[Source]:
+def open_source(path: str, options: Mapping[str, Any]) -> Iterator[Source]:
     """The file at ``path`` as a Source; ``-`` is standard input.
 
     What cannot be opened twice (a pipe) is copied to a temporary file first, so that every adapter sees
     the same thing: a file.
     """
     if path != "-" and stat.S_ISREG(os.stat(path).st_mode):
-        yield _source(path, name or path, options)
+        yield source(path, options=options)
         return
     with tempfile.TemporaryDirectory(prefix="counterpoint-") as folder:
         copy = os.path.join(folder, "input")
@@ -69,10 +69,14 @@ def open_source(path: str, options: Mapping[str, Any], *, name: str = "") -> Ite
             else:
                 with open(path, "rb") as pipe:
                     shutil.copyfileobj(pipe, target)
-        yield _source(copy, name or path, options)
+        yield source(copy, name=path, options=options)
 
 
-def _source(path: str, name: str, options: Mapping[str, Any]) -> Source:
+def source(
+    path: str | os.PathLike[str], *, name: str = "", options: Mapping[str, Any] | None = None
+) -> Source:
+    """The file at ``path`` as adapters see it; ``name`` is what messages call it, if not by its path."""
+    path = os.fspath(path)
     with open(path, "rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
     opener = partial(_gunzip if zipped else _plain, path)
@@ -81,7 +85,7 @@ def _source(path: str, name: str, options: Mapping[str, Any]) -> Source:
         tail = head
         if len(head) == HEAD:
             tail = b"" if zipped else _tail(stream)
-    return Source(name=name, head=head, tail=tail, open=opener, options=options)
+    return Source(name=name or path, head=head, tail=tail, open=opener, options=options or {})
 
 
 def _plain(path: str) -> IO[bytes]:
@@ -281,7 +285,8 @@ def _parsed(text: bytes, name: str, number: int) -> Record | TraceError:
     try:
         value, warnings = parse_json(text)
     except ValueError as error:
-        return TraceError(f"not valid JSON: {error}", source=name, record=number)
+        reason = str(error).removeprefix("JSON is ").removeprefix("malformed: ")
+        return TraceError(f"not valid JSON: {reason}", source=name, record=number)
     return Record(number, value, warnings)
 
 

@@ -37,6 +37,7 @@ from counterpoint.adapters._chat_log import (
     objects,
     runs,
     settle,
+    spoken_at,
     usage,
 )
 from counterpoint.adapters._source import each, opening
@@ -102,7 +103,7 @@ class _Chat:
         if kind in _DROPPED:
             return
         turn = self._turn(message, speaker, kind, index)
-        _time(turn, seconds(message.get("created_at")))
+        spoken_at(turn, seconds(message.get("created_at")))
         turn.usage = total_usage([turn.usage, usage(message.get("models_usage"))])
         if _work(turn, kind, message):
             self._working[speaker] = turn
@@ -153,12 +154,3 @@ def _work(turn: Turn, kind: str, message: dict[str, Any]) -> bool:
     else:
         return False
     return True
-
-
-def _time(turn: Turn, moment: float | None) -> None:
-    """A message's time is when it was done; a turn of several began at the first one at the latest."""
-    if moment is None:
-        return
-    if turn.started_at is None and (turn.kind == "task" or turn.ended_at is not None):
-        turn.started_at = turn.ended_at if turn.ended_at is not None else moment
-    turn.ended_at = moment

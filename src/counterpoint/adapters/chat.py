@@ -41,6 +41,7 @@ from counterpoint.adapters._chat_log import (
     json_text,
     objects,
     settle,
+    spoken_at,
     usage,
 )
 from counterpoint.adapters._source import each, opening
@@ -201,13 +202,12 @@ class _Chat:
             self._message(item, self._names.of(speaker), text, index)
 
     def _message(self, item: dict[str, Any], speaker: str, text: str, index: int) -> None:
-        moment = seconds(item.get("created_at", item.get("timestamp")))
         turn = self._working
         if turn is None or turn.agent != speaker:
-            turn = Turn(str(index), speaker, kind="task" if is_user(speaker) else "agent", started_at=moment)
+            turn = Turn(str(index), speaker, kind="task" if is_user(speaker) else "agent")
             self.turns.append(turn)
         turn.text = "\n\n".join(filter(None, [turn.text, text]))
-        turn.ended_at = moment if moment is not None else turn.ended_at
+        spoken_at(turn, seconds(item.get("created_at", item.get("timestamp"))))
         turn.usage = total_usage([turn.usage, usage(item.get("usage"), model=item.get("model"))])
         calls = list(_calls(item, index))
         turn.calls += calls
