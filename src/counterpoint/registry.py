@@ -19,6 +19,8 @@ __all__ = ["KINDS", "lookup", "names", "suggest"]
 
 KINDS: dict[str, str] = {
     "adapter": "counterpoint.adapters",
+    "embedder": "counterpoint.models.embed",
+    "model": "counterpoint.models",
     "metric": "counterpoint.metrics",
 }
 """Kind to the package that holds its table."""

@@ -1,0 +1,12 @@
+"""Models: what turns texts into vectors, and what answers a chat. Importing this loads none of them.
+
+Chat models stand in `TABLE` below, embedders in the table of `counterpoint.models.embed`.
+"""
+
+from __future__ import annotations
+
+__all__ = ["TABLE"]
+
+TABLE: dict[str, str] = {
+    "scripted": "counterpoint.models.scripted:Scripted",
+}
