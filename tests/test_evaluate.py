@@ -10,6 +10,7 @@ from msgspec.structs import replace
 import counterpoint as cp
 from counterpoint.contracts import Context, Metric
 from counterpoint.errors import UsageError
+from counterpoint.metrics import DEFAULT
 from counterpoint.score import Score
 from counterpoint.scores import json_schema, read_scores
 from counterpoint.trace import Step, Trace, Transfer, Usage
@@ -41,13 +42,8 @@ def test_a_row_a_trace_and_metric_in_that_order():
 
 def test_the_default_metrics_are_the_fourteen_of_score():
     scores = cp.evaluate([team()], embedder=embed)
-    assert (
-        list(values(scores))
-        == (
-            "accuracy ids upr upr_residual tokens_in tokens_out cost_usd steps agents rounds depth parallelism "
-            "wall_time_s unparsed"
-        ).split()
-    )
+    assert list(values(scores)) == list(DEFAULT)
+    assert len(DEFAULT) == 14
     assert values(scores)["accuracy"] == 1
     assert values(scores)["upr"] == 0
 
