@@ -36,7 +36,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,7 +168,7 @@ def match_many(
     for index, graph in enumerate(graphs):
         groups.setdefault((graph.generator, forest.own(graph).tobytes()), []).append(index)
     for (generator, own), members in groups.items():
-        candidate = _Candidate(generator, np.frombuffer(own, dtype=bool))
+        candidate = generator, np.frombuffer(own, dtype=bool)
         folded = _fold(forest, sims[members], candidate, quality, leave_out)
         for index, score in zip(members, folded, strict=True):
             scores[index] = score
@@ -179,24 +178,20 @@ def match_many(
 def _fold(
     forest: ReferenceSet,
     sims: Floats,
-    candidate: _Candidate,
+    candidate: tuple[str, NDArray[np.bool_]],
     quality: Quality,
     leave_out: str | None,
 ) -> list[Score]:
-    """Scores of candidates that share their generator and their own runs among the references."""
-    own, foreign = candidate.own, candidate.foreign(forest)
-    kept = {None: np.ones_like(own), "trace": ~own, "generator": foreign}.get(
-        leave_out, forest.generators != leave_out
-    )
+    """Scores of candidates that share their generator and which references are their own runs."""
+    generator, own = candidate
     parts = {}
-    for name, mask in (("full", ~own), ("loo", foreign & ~own)):
+    for name, mask in (("full", ~own), ("loo", forest.foreign(generator) & ~own)):
         q = forest.quality(quality, mask)
         if q.any():
             parts[name] = weighted_means(sims[:, q > 0], q[q > 0]).tolist()
-    q = forest.quality(quality, kept)
+    q = forest.quality(quality, forest.kept(generator, own, leave_out))
     used = q > 0
-    weighted = bool(used.any() or forest.quality(quality, np.ones_like(own)).any())
-    reason = _why_undefined(forest, candidate, used, leave_out, weighted)
+    reason = _why_undefined(forest, candidate, used, quality, leave_out)
     if reason:
         rows = [{name: values[row] for name, values in parts.items()} for row in range(len(sims))]
         return [Score.undefined(reason, parts=row) for row in rows]
@@ -221,48 +216,31 @@ def _fold(
     ]
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """What decides which references a candidate is compared with."""
-
-    generator: str
-    own: NDArray[np.bool_]
-    """Which references are its very run."""
-
-    def foreign(self, forest: ReferenceSet) -> NDArray[np.bool_]:
-        """Which references another generator made; an empty generator equals none."""
-        if not self.generator:
-            return np.ones_like(self.own)
-        return np.asarray(forest.generators != self.generator, dtype=bool)
-
-
 def _why_undefined(
     forest: ReferenceSet,
-    candidate: _Candidate,
+    candidate: tuple[str, NDArray[np.bool_]],
     used: NDArray[np.bool_],
+    quality: Quality,
     leave_out: str | None,
-    weighted: bool,
 ) -> str:
-    """Why Forest Match is undefined on the references in use, and what to do; empty where it is defined.
-
-    ``weighted``: some reference has a weight before any is left out.
-    """
+    """Why Forest Match is undefined on the references in use, and what to do; empty where it is defined."""
+    generator, own = candidate
     if not len(forest):
         return "no references for this task: add verified runs of it to the forest"
     if not forest.correct.any():
         return f"no verified reference: none of the {len(forest)} runs in the forest for this task was right"
-    if (used & candidate.own).any():
+    if (used & own).any():
         return (
             "the forest holds this very run, which would be compared with itself: "
             "score another run, or leave out its own runs (leave_out=trace)"
         )
     if used.any():
         return ""
-    if leave_out is None or not weighted:
+    if leave_out is None or not forest.quality(quality, np.ones_like(own)).any():
         return "no verified reference has a quality above 0"
     if leave_out == "generator":
         return (
-            f"every verified reference was made by {candidate.generator!r}, the run's own framework: add "
+            f"every verified reference was made by {generator!r}, the run's own framework: add "
             "runs of another one to the forest, or compare with its own other runs (leave_out=trace)"
         )
     if leave_out == "trace":

@@ -135,9 +135,13 @@ class Forest:
             if other != task and self.references[numbers[0]].dataset in datasets
         )
 
-    def without(self, *, dataset: str) -> Forest:
-        """The forest without one data set: leave-one-data-set-out."""
-        kept = [reference for reference in self.references if reference.dataset != dataset]
+    def without(self, *, dataset: str | None = None, conditioning: str | None = None) -> Forest:
+        """The forest without one data set (leave-one-data-set-out), or without one sort of conditioning."""
+        kept = [
+            reference
+            for reference in self.references
+            if dataset != reference.dataset and conditioning != reference.conditioning
+        ]
         return _forest(self.header, kept, self.name)
 
     def to_jsonl(self) -> str:

@@ -113,6 +113,20 @@ class ReferenceSet(Sequence[RoleGraph]):
             )
         return self._weights[key]
 
+    def foreign(self, generator: str) -> NDArray[np.bool_]:
+        """Which references another generator made; an empty generator equals none, itself included."""
+        if not generator:
+            return np.ones(len(self.references), dtype=bool)
+        return np.asarray(self.generators != generator, dtype=bool)
+
+    def kept(self, generator: str, own: NDArray[np.bool_], leave_out: str | None) -> NDArray[np.bool_]:
+        """Which references stay for a candidate of ``generator`` under ``leave_out``."""
+        if leave_out is None:
+            return np.ones(len(self.references), dtype=bool)
+        if leave_out == "trace":
+            return ~own
+        return self.foreign(generator if leave_out == "generator" else leave_out)
+
     def own(self, graph: RoleGraph) -> NDArray[np.bool_]:
         """Which references are the very run that ``graph`` was made from."""
         same = np.zeros(len(self.references), dtype=bool)
