@@ -19,6 +19,7 @@ __all__ = ["TABLE", "Reading", "from_messages", "read", "source", "write"]
 TABLE: dict[str, str] = {
     "native": "counterpoint.adapters.native",
     "who_and_when": "counterpoint.adapters.who_and_when",
+    "otlp": "counterpoint.adapters.otlp",
     "autogen": "counterpoint.adapters.autogen",
     "chat": "counterpoint.adapters.chat",
 }

@@ -225,7 +225,11 @@ def each(
                 yield replace(trace, warnings=(*record.warnings, *trace.warnings))
 
 
-def records(source: Source) -> Iterator[Record | TraceError]:
+Parse = Callable[[bytes], tuple[Any, list[str]]]
+"""The bytes of a document to its value and what had to be mended; ValueError on what is not JSON."""
+
+
+def records(source: Source, parse: Parse = parse_json) -> Iterator[Record | TraceError]:
     """The JSON documents of ``source``, streamed where it is JSONL; a TraceError in place of a broken one."""
     limit = int(source.options.get("max_bytes", MAX_BYTES))
     problem = _not_text(source.head)
@@ -239,9 +243,9 @@ def records(source: Source) -> Iterator[Record | TraceError]:
         return
     with source.open() as stream:
         if seen.lines:
-            yield from _lines(stream, source.name, limit)
+            yield from _lines(stream, source.name, limit, parse)
         else:
-            yield _document(stream, source.name, limit)
+            yield _document(stream, source.name, limit, parse)
 
 
 def _not_text(head: bytes) -> str:
@@ -255,17 +259,17 @@ def _not_text(head: bytes) -> str:
     return ""
 
 
-def _document(stream: IO[bytes], name: str, limit: int) -> Record | TraceError:
+def _document(stream: IO[bytes], name: str, limit: int, parse: Parse) -> Record | TraceError:
     if isinstance(stream, io.BufferedReader) and stream.seek(0, os.SEEK_END) > limit:
         return _too_large(name, 1, limit)
     stream.seek(0)
     text = stream.read(limit + 1)
     if len(text) > limit:
         return _too_large(name, 1, limit)
-    return _parsed(text.removeprefix(_BOM), name, 1)
+    return _parsed(text.removeprefix(_BOM), name, 1, parse)
 
 
-def _lines(stream: IO[bytes], name: str, limit: int) -> Iterator[Record | TraceError]:
+def _lines(stream: IO[bytes], name: str, limit: int, parse: Parse) -> Iterator[Record | TraceError]:
     number = 0
     while line := stream.readline(limit + 1):
         if not number:
@@ -278,12 +282,12 @@ def _lines(stream: IO[bytes], name: str, limit: int) -> Iterator[Record | TraceE
                 line = stream.readline(HEAD)
             yield _too_large(name, number, limit)
         else:
-            yield _parsed(line, name, number)
+            yield _parsed(line, name, number, parse)
 
 
-def _parsed(text: bytes, name: str, number: int) -> Record | TraceError:
+def _parsed(text: bytes, name: str, number: int, parse: Parse) -> Record | TraceError:
     try:
-        value, warnings = parse_json(text)
+        value, warnings = parse(text)
     except ValueError as error:
         reason = str(error).removeprefix("JSON is ").removeprefix("malformed: ")
         return TraceError(f"not valid JSON: {reason}", source=name, record=number)

@@ -1,0 +1,321 @@
+"""From spans to traces, the last step of every span format: who heard whom, and what is known of the run.
+
+How transfers are known
+-----------------------
+explicit: a hand-over tool (``transfer_to_x``), a span link, what the dialect states; call: an inner scope
+under a tool span or asked for by a tool call, and back; context: texts, see `_transfers`; broadcast: the
+super-step before, for nodes of which no text is known; nesting: an inner scope without any tool call;
+sequence: mere order, for turns that would otherwise hear nobody.
+
+Spans of several traces that links join are one run; traces of a file without any turn are left out unless
+there is no other.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from counterpoint.adapters._messages import Chat
+from counterpoint.adapters._spans import Reading, Scope, Span, Tree, find_scopes, prompt, scopes_under
+from counterpoint.adapters._transfers import Turn, add_context, add_sequence, to_trace
+from counterpoint.adapters._turns import Part, fold, handover, parts_in_order, turn_of
+from counterpoint.errors import TraceError
+from counterpoint.trace import Evidence, Kind, Trace
+
+__all__ = ["Dialect", "Relation", "traces"]
+
+Relation = tuple[int, int, Evidence]
+"""Two spans, by place in the tree: the turn of the first was heard by the turn of the second."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What the attributes of spans mean."""
+
+    read: Callable[[Span], Reading | None]
+    """What one span says; None: nothing of interest."""
+    relations: Callable[[Tree], Iterable[Relation]] = lambda tree: ()
+    """Transfers that spans state outright."""
+    turns: Callable[[Tree], list[Turn] | None] = lambda tree: None
+    """All turns with their explicit transfers, for a format that tells them in a way of its own."""
+    facts: Callable[[Tree], dict[str, Any]] = lambda tree: {}
+    """Further fields of the trace: ``system``, ``task``, ``labels``."""
+
+
+def traces(
+    spans: Sequence[Span], dialect: Dialect, *, source: str, format: str, warnings: Sequence[str] = ()
+) -> Iterator[Trace | TraceError]:
+    """Every run among the spans; a TraceError where they hold no turn of any agent."""
+    runs = [_Run(group, dialect) for group in _joined(spans)]
+    held = [run for run in runs if run.turns]
+    if not held:
+        what = f"{len(spans)} spans" if spans else "no spans"
+        yield TraceError(
+            f"found {what}, and among them no agent's turn and no model call; "
+            "was the framework instrumented when this was recorded?",
+            source=source,
+        )
+    for run in held:
+        yield run.trace(source=f"{source} ({format})", format=format, warnings=warnings)
+
+
+def _joined(spans: Sequence[Span]) -> list[list[Span]]:
+    """Spans by trace id, where a link joins two traces to one, in order of first appearance."""
+    parents: dict[str, str] = {}
+
+    def root(trace: str) -> str:
+        while parents.setdefault(trace, trace) != trace:
+            parents[trace] = parents[parents[trace]]
+            trace = parents[trace]
+        return trace
+
+    home = {span.id: span.trace for span in spans} if any(span.links for span in spans) else {}
+    for span in spans:
+        for link in span.links:
+            if link in home:
+                parents[root(home[link])] = root(span.trace)
+    groups: dict[str, list[Span]] = {}
+    for span in spans:
+        groups.setdefault(root(span.trace), []).append(span)
+    return list(groups.values())
+
+
+class _Run:
+    """One run: its tree, readings, parts and turns."""
+
+    def __init__(self, spans: Sequence[Span], dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.tree = Tree(spans)
+        self.readings: list[Reading | None] = []
+        self.scopes: list[Scope] = []
+        self.parts: list[Part] = []
+        own = dialect.turns(self.tree)
+        if own is not None:
+            self.turns = own
+            return
+        self.readings = [dialect.read(span) for span in self.tree.spans]
+        self.scopes = find_scopes(self.tree, self.readings)
+        self.parts = parts_in_order(self.tree, self.readings, self.scopes)
+        names = _names(self.scopes)
+        modeled = any(scope.models for scope in self.scopes)
+        self.turns = [
+            turn_of(part, self.tree, self.readings, names[id(part.scope)], self._kind(part.scope, modeled))
+            for part in self.parts
+        ]
+        self._index()
+        self._hear_calls()
+        self._hear_handovers()
+        self._hear_relations()
+        self._hear_callers()
+
+    def _kind(self, scope: Scope, modeled: bool) -> Kind:
+        if scope.control:
+            return "control"
+        reading = self.readings[scope.first]
+        code = modeled and not scope.models and reading is not None and reading.step is not None
+        return "tool" if code else "agent"
+
+    def _index(self) -> None:
+        self.places: dict[int, list[int]] = defaultdict(list)
+        """Places of each scope's parts."""
+        self.by_agent: dict[str, list[int]] = defaultdict(list)
+        for place, part in enumerate(self.parts):
+            self.places[id(part.scope)].append(place)
+            self.by_agent[fold(part.scope.agent)].append(place)
+
+    def _hear(self, target: int, source: int, evidence: Evidence) -> None:
+        if source < target:
+            self.turns[target].hear(self.turns[source].id, evidence)
+
+    # --- calls and returns
+
+    def _hear_calls(self) -> None:
+        for place, part in enumerate(self.parts):
+            for at, scope in enumerate(part.called):
+                evidence: Evidence = "call" if at in part.calls else "nesting"
+                self._hear(self.places[id(scope)][0], place, evidence)
+                for later in self.places[id(part.scope)]:
+                    if scope in self.parts[later].returned:
+                        self._hear(later, self.places[id(scope)][-1], evidence)
+
+    # --- hand-overs
+
+    def _hear_handovers(self) -> None:
+        for place, part in enumerate(self.parts):
+            for target in self._targets(part):
+                later = self.by_agent.get(fold(target), ())
+                at = bisect_left(later, place + 1)
+                if at < len(later):
+                    self._hear(later[at], place, "explicit")
+            for author in self._handed_back_by(part):
+                before = self.by_agent.get(fold(author), ())
+                at = bisect_left(before, place) - 1
+                own = self.by_agent[fold(part.scope.agent)]
+                last = bisect_left(own, place) - 1
+                if at >= 0 and (last < 0 or before[at] > own[last]):
+                    self._hear(place, before[at], "explicit")
+
+    def _targets(self, part: Part) -> Iterator[str]:
+        for at in part.models:
+            reading = self.readings[at]
+            for chat in reading.said if reading else ():
+                for call in chat.calls:
+                    yield handover(call.name, call.arguments)
+        for at in part.tools:
+            reading = self.readings[at]
+            if reading:
+                yield reading.target or handover(reading.tool, reading.arguments)
+
+    def _handed_back_by(self, part: Part) -> Iterator[str]:
+        own = fold(part.scope.agent)
+        for at in part.models:
+            reading = self.readings[at]
+            for chat in reading.shown if reading else ():
+                for call in chat.calls if isinstance(chat, Chat) and chat.name else ():
+                    if fold(handover(call.name, call.arguments)) == own:
+                        yield chat.name
+
+    def _hear_callers(self) -> None:
+        for place, part in enumerate(self.parts):
+            reading = self.readings[part.scope.first]
+            if part.number == 1 and reading is not None and reading.caller:
+                before = self.by_agent.get(fold(reading.caller), ())
+                at = bisect_left(before, place) - 1
+                if at >= 0:
+                    self._hear(place, before[at], "explicit")
+
+    # --- links and what the dialect states
+
+    def _hear_relations(self) -> None:
+        for source, target, evidence in (*self._links(), *self.dialect.relations(self.tree)):
+            giver, taker = self._around(source), self._at_or_below(target)
+            if giver is not None and taker is not None and giver is not taker:
+                first = self.places[id(taker)][0]
+                given = [place for place in self.places[id(giver)] if place < first]
+                if given:
+                    self._hear(first, given[-1], evidence)
+
+    def _links(self) -> Iterator[Relation]:
+        if not any(span.links for span in self.tree.spans):
+            return
+        index = {span.id: at for at, span in enumerate(self.tree.spans)}
+        for at, span in enumerate(self.tree.spans):
+            for link in span.links:
+                if link in index:
+                    yield index[link], at, "explicit"
+
+    def _at_or_below(self, at: int) -> Scope | None:
+        """The scope that holds the span, else the first that opens below it."""
+        owner = self._owner(at)
+        if owner is None:
+            owner = next(iter(scopes_under(self.tree, self.scopes, at)), None)
+        return owner
+
+    def _around(self, at: int) -> Scope | None:
+        """The scope that holds the span, else the last begun before it under the nearest ancestor."""
+        owner = self._owner(at)
+        start = self.tree.spans[at].start
+        while owner is None and at >= 0:
+            below = scopes_under(self.tree, self.scopes, at)
+            begun = [scope for scope in below if self.tree.spans[scope.first].start <= start]
+            owner = begun[-1] if begun else None
+            at = self.tree.parents[at]
+        return owner
+
+    def _owner(self, at: int) -> Scope | None:
+        if not hasattr(self, "owners"):
+            self.owners = {member: scope for scope in self.scopes for member in scope.members}
+        return self.owners.get(at)
+
+    # --- texts, super-steps, order
+
+    def _hear_texts(self, task: str) -> None:
+        add_context(self.turns, given=[task] if task else [])
+        if self.scopes:
+            self._hear_super_steps()
+        add_sequence(self.turns)
+
+    def _hear_super_steps(self) -> None:
+        """Nodes of which no prompt is known heard the super-step before: they read what it wrote."""
+        steps: dict[int, list[int]] = defaultdict(list)
+        for place, part in enumerate(self.parts):
+            reading = self.readings[part.scope.first]
+            if reading is not None and reading.step is not None:
+                steps[reading.step].append(place)
+        ordered = sorted(steps)
+        for before, step in pairwise(ordered):
+            for place in steps[step]:
+                turn = self.turns[place]
+                if not turn.shown and not turn.heard:
+                    for source in steps[before]:
+                        self._hear(place, source, "broadcast")
+
+    # --- the trace
+
+    def trace(self, *, source: str, format: str, warnings: Sequence[str]) -> Trace:
+        facts = self.dialect.facts(self.tree)
+        task = facts.pop("task", "") or self._task()
+        self._hear_texts(task)
+        labels = {"format": format, **self._labels(), **facts.pop("labels", {})}
+        return to_trace(
+            self.turns,
+            id=self.tree.spans[0].trace,
+            task=task,
+            source=source,
+            labels=labels,
+            warnings=(*warnings, *self.tree.warnings, *self._warnings()),
+            **facts,
+        )
+
+    def _task(self) -> str:
+        """The last thing that the user said to the root span, else to the first model call."""
+        given = next((turn.text for turn in self.turns if turn.kind == "task"), "")
+        if given or not self.parts:
+            return given
+        first = self.parts[0]
+        places = [0, first.scope.first, *first.models[:1]]
+        for reading in (self.readings[at] for at in places):
+            for chat in reversed(prompt(reading) if reading else ()):
+                if chat.role in ("user", "") and chat.text.strip():
+                    return chat.text.strip()
+        return ""
+
+    def _labels(self) -> dict[str, Any]:
+        spans = self.tree.spans
+        labels: dict[str, Any] = {"trace_id": spans[0].trace, "spans": len(spans)}
+        rules = Counter(scope.rule for scope in self.scopes)
+        if rules:
+            labels["identity_rules"] = dict(rules.most_common())
+        if self.tree.orphans:
+            labels["orphans"] = self.tree.orphans
+        return labels
+
+    def _warnings(self) -> Iterator[str]:
+        spans = self.tree.spans
+        running = sum(not span.end for span in spans)
+        if running:
+            yield f"{running} spans never ended: the run was cut off or is still going on"
+        models = [self.readings[at] for scope in self.scopes for at in scope.models]
+        silent = sum(not reading.said for reading in models if reading)
+        if silent:
+            yield f"{silent} of {len(models)} model calls have no reply text"
+        unknown = sum(not reading.usage for reading in models if reading)
+        if unknown:
+            yield f"{unknown} of {len(models)} model calls have no token counts"
+
+
+def _names(scopes: Sequence[Scope]) -> dict[int, str]:
+    """Display name of each scope's agent: two ids of one name are two agents, told apart by their ids."""
+    ids: dict[str, list[str]] = defaultdict(list)
+    for scope in scopes:
+        if scope.id and scope.id not in ids[scope.agent]:
+            ids[scope.agent].append(scope.id)
+    return {
+        id(scope): f"{scope.agent} ({scope.id})" if scope.id and len(ids[scope.agent]) > 1 else scope.agent
+        for scope in scopes
+    }

@@ -1,0 +1,59 @@
+"""Which framework a run is of, and its session: facts that spans of any convention hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from counterpoint.adapters._spans import Tree
+
+__all__ = ["facts"]
+
+_SCOPES = (
+    ("autogen", "autogen"),
+    ("openai_agents", "openai-agents"),
+    ("crewai", "crewai"),
+    ("smolagents", "smolagents"),
+    ("agno", "agno"),
+    ("gcp.vertex.agent", "google-adk"),
+    ("google_adk", "google-adk"),
+    ("agent_framework", "ms-agent-framework"),
+    ("strands", "strands"),
+    ("pydantic-ai", "pydantic-ai"),
+    ("langchain", "langchain"),
+    ("langfuse", "langfuse"),
+    ("llama_index", "llama-index"),
+    ("mlflow", "mlflow"),
+)
+_SESSION = (
+    "session.id",
+    "langfuse.session.id",
+    "gen_ai.conversation.id",
+    "traceloop.association.properties.session_id",
+)
+_KEPT = ("gen_ai.conversation.id", "user.id", "langfuse.trace.name")
+
+
+def facts(tree: Tree) -> dict[str, Any]:
+    """``system`` and ``labels`` of the trace."""
+    labels: dict[str, Any] = {}
+    for span in tree.spans:
+        for key in (*_SESSION, *_KEPT):
+            if key in span.attributes:
+                labels.setdefault(key, span.attributes[key])
+        if "session.id" in labels:
+            break
+    session = next((labels[key] for key in _SESSION if key in labels), None)
+    if session is not None:
+        labels["session.id"] = session
+    return {"system": system(tree), "labels": labels}
+
+
+def system(tree: Tree) -> str:
+    """The framework, by the instrumentation that most spans come from."""
+    scopes = Counter(span.scope for span in tree.spans if span.scope)
+    for scope, _ in scopes.most_common():
+        for mark, name in _SCOPES:
+            if mark in scope:
+                return name
+    return next(iter(scopes), "")

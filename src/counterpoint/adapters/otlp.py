@@ -1,0 +1,97 @@
+"""OpenTelemetry spans as an OTLP exporter or collector writes them: JSON, JSON lines, protobuf.
+
+A JSON document, or one such document a line (children may stand before their parents, a trace may be spread
+over many lines)::
+
+    {"resourceSpans": [{"scopeSpans": [{"scope": {"name": "..."}, "spans": [
+      {"traceId": "5b8e...", "spanId": "eee1...", "parentSpanId": "", "name": "chat gpt-4o",
+       "startTimeUnixNano": "1700000000000000000", "endTimeUnixNano": "1700000001000000000",
+       "attributes": [{"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}}]}]}]}]}
+
+or the same as protobuf: one ``ExportTraceServiceRequest`` (or ``TracesData``), which needs the extra
+``otlp``. What the attributes mean is in `dialects`. One trace per trace id; traces that links join are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from counterpoint.adapters import _otlp
+from counterpoint.adapters._runs import traces
+from counterpoint.adapters._source import MAX_BYTES, opening, records
+from counterpoint.adapters._spans import Span
+from counterpoint.adapters.dialects import ATTRIBUTES
+from counterpoint.contracts import Source
+from counterpoint.errors import TraceError
+from counterpoint.trace import Trace, parse_json
+
+__all__ = ["read", "sniff"]
+
+
+def sniff(source: Source) -> bool:
+    """Is this OTLP, as JSON or as protobuf?"""
+    record = opening(source).record
+    return "resourceSpans" in record or "resource_spans" in record or _is_protobuf(source.head)
+
+
+def read(source: Source) -> Iterator[Trace | TraceError]:
+    """Every run among the spans of the file; a TraceError in place of each document that cannot be read."""
+    if _is_protobuf(source.head):
+        yield from _read_protobuf(source)
+        return
+    spans: list[Span] = []
+    warnings: dict[str, None] = {}
+    broken = False
+    for record in records(source, _parse):
+        if isinstance(record, TraceError):
+            broken = True
+            yield record
+        else:
+            spans += record.value
+            warnings.update(dict.fromkeys(record.warnings))
+    if spans or not broken:
+        yield from traces(spans, ATTRIBUTES, source=source.name, format="otlp", warnings=tuple(warnings))
+
+
+def _parse(text: bytes) -> tuple[list[Span], list[str]]:
+    try:
+        return _otlp.decode(text), []
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        document, warnings = parse_json(text)
+    spans, wrong = _otlp.convert(document)
+    if wrong:
+        warnings.append(f"{wrong} spans are not of OTLP's shape and were left out")
+    return spans, warnings
+
+
+# --- protobuf ------------------------------------------------------------------------------------
+
+
+def _is_protobuf(head: bytes) -> bool:
+    """Field 1 (resource_spans), of known length, that begins with a field of ResourceSpans."""
+    if head[:1] != b"\x0a":
+        return False
+    at = 1
+    while at < len(head) and head[at] & 0x80:
+        at += 1
+    return 1 < at + 1 < len(head) and at < 6 and head[at + 1] in b"\x0a\x12\x1a"
+
+
+def _read_protobuf(source: Source) -> Iterator[Trace | TraceError]:
+    from counterpoint.adapters import _otlp_protobuf
+
+    limit = int(source.options.get("max_bytes", MAX_BYTES))
+    with source.open() as stream:
+        data = stream.read(limit + 1)
+    if len(data) > limit:
+        yield TraceError(f"more than {limit:,} bytes of protobuf: raise --max-bytes", source=source.name)
+        return
+    try:
+        spans: list[Any] = _otlp_protobuf.decode(data)
+    except ValueError as error:
+        yield TraceError(f"not OTLP protobuf: {error}", source=source.name)
+        return
+    yield from traces(spans, ATTRIBUTES, source=source.name, format="otlp")
