@@ -87,6 +87,36 @@ def test_arbitrary_bytes_never_crash_an_adapter(
     errors_of(file, name)
 
 
+KEYS = [
+    "content",
+    "data",
+    "events",
+    "history",
+    "id",
+    "messages",
+    "name",
+    "resourceSpans",
+    "role",
+    "source",
+    "spans",
+    "steps",
+    "type",
+]
+JSON = strategies.recursive(
+    strategies.none() | strategies.integers() | strategies.sampled_from(KEYS),
+    lambda part: strategies.lists(part) | strategies.dictionaries(strategies.sampled_from(KEYS), part),
+    max_leaves=10,
+)
+
+
+@hypothesis.given(document=JSON)
+def test_arbitrary_json_never_crashes_a_sniff(document: Any) -> None:
+    content = json.dumps(document).encode()
+    source = Source("json", content, content, lambda: io.BytesIO(content))
+    for name in adapters.TABLE:
+        assert lookup("adapter", name).sniff(source) in (True, False)
+
+
 @each_fixture
 def test_values_of_other_types_never_crash_an_adapter(file: Path, tmp_path: Path) -> None:
     try:

@@ -161,6 +161,13 @@ def test_files_of_one_name_take_the_argument_before_it(tmp_path: Path) -> None:
     assert ids == [f"{tmp_path}/a/run.json", "other.json", f"{tmp_path}/b/run.json"]
 
 
+def test_a_native_id_that_two_arguments_have_takes_the_argument_before_it(tmp_path: Path) -> None:
+    for name in ("a.jsonl", "b.jsonl"):
+        (tmp_path / name).write_text(native("x"))
+    ids, _ = ids_and_errors([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+    assert ids == ["x", f"{tmp_path}/b.jsonl:x"]
+
+
 def test_native_ids_stay_but_never_stand_twice(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(native("x", "x"))
     first, second = read(tmp_path)

@@ -65,27 +65,28 @@ def _files(argument: str, number: int) -> list[File | TraceError]:
 
 
 def _under(folder: str, base: str, number: int) -> list[File | TraceError]:
-    paths = sorted(_walk(folder, ()), key=lambda path: path.split(os.sep))
-    return [File(path, _posix(os.path.relpath(path, base)), number, False) for path in paths]
+    faults: list[File | TraceError] = []
+    paths = sorted(_walk(folder, (), faults), key=lambda path: path.split(os.sep))
+    return [*(File(path, _posix(os.path.relpath(path, base)), number, False) for path in paths), *faults]
 
 
-def _walk(folder: str, above: tuple[tuple[int, int], ...]) -> Iterator[str]:
-    status = os.stat(folder)
+def _walk(folder: str, above: tuple[tuple[int, int], ...], faults: list[File | TraceError]) -> Iterator[str]:
+    """Paths of the files at any depth under ``folder``; ``above``: the folders that lead to it."""
+    try:
+        status = os.stat(folder)
+        entries = [entry for entry in os.scandir(folder) if not entry.name.startswith(".")]
+    except OSError as error:
+        faults.append(TraceError(f"could not be read: {error.strerror}", source=folder))
+        return
     here = (status.st_dev, status.st_ino)
     if here in above:
         return
-    try:
-        entries = [entry for entry in os.scandir(folder) if not entry.name.startswith(".")]
-    except OSError:
-        # Reading it fails again in `Reading`, which says so.
-        yield folder
-        return
     for entry in entries:
-        path = os.path.join(folder, entry.name)
         if entry.is_dir():
-            yield from _walk(path, (*above, here))
-        else:
-            yield path
+            yield from _walk(entry.path, (*above, here), faults)
+        elif entry.is_file() or not os.path.exists(entry.path):
+            # Not a pipe or a device, which nobody named; a link that leads nowhere is told when it is read.
+            yield entry.path
 
 
 def _fixed_part(pattern: str) -> str:

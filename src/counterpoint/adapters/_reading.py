@@ -125,6 +125,7 @@ class Reading(Iterator[Trace]):
         """Every trace of every file, with its id; an argument that gives nothing at all is an error."""
         fruitful: set[int] = set()
         searched: Counter[int] = Counter()
+        owner: dict[str, int] = {}
         for file in expand(arguments):
             if isinstance(file, TraceError):
                 self._fail(file)
@@ -132,10 +133,12 @@ class Reading(Iterator[Trace]):
             searched[file.argument] += 1
             for item in self._file(file):
                 fruitful.add(file.argument)
-                if isinstance(item, Trace):
+                if isinstance(item, TraceError):
+                    self._fail(item)
+                elif owner.setdefault(item.id, file.argument) == file.argument:
                     yield item
                 else:
-                    self._fail(item)
+                    yield replace(item, id=f"{arguments[file.argument]}:{item.id}")
         for number, count in searched.items():
             if number not in fruitful:
                 files = "the one file" if count == 1 else f"any of {count} files"

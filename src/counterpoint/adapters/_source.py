@@ -43,6 +43,7 @@ MAX_BYTES = 256 * 2**20
 UNREADABLE = (OSError, EOFError, zlib.error)
 """What reading a file or a compressed stream raises."""
 
+_PIECE = 2**20
 _BOM = b"\xef\xbb\xbf"
 _STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
 _CLOSER = {b"{": b"}", b"[": b"]"}
@@ -271,18 +272,28 @@ def _document(stream: IO[bytes], name: str, limit: int, parse: Parse) -> Record 
 
 def _lines(stream: IO[bytes], name: str, limit: int, parse: Parse) -> Iterator[Record | TraceError]:
     number = 0
-    while line := stream.readline(limit + 1):
-        if not number:
-            line = line.removeprefix(_BOM)
-        if not line.strip():
-            continue
-        number += 1
-        if len(line) > limit:
-            while line and not line.endswith(b"\n"):
-                line = stream.readline(HEAD)
+    while (line := _line(stream, limit)) != b"":
+        if line is None:
+            number += 1
             yield _too_large(name, number, limit)
+        elif text := line.removeprefix(_BOM).strip():
+            number += 1
+            yield _parsed(text, name, number, parse)
+
+
+def _line(stream: IO[bytes], limit: int) -> bytes | None:
+    """The next line, empty at the end; None for one over the limit, which is read over and not kept."""
+    parts: list[bytes] = []
+    size = 0
+    while piece := stream.readline(_PIECE):
+        size += len(piece)
+        if size > limit:
+            parts.clear()
         else:
-            yield _parsed(line, name, number, parse)
+            parts.append(piece)
+        if piece.endswith(b"\n"):
+            break
+    return b"".join(parts) if size <= limit else None
 
 
 def _parsed(text: bytes, name: str, number: int, parse: Parse) -> Record | TraceError:

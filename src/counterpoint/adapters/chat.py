@@ -72,7 +72,7 @@ _HANDOFF = re.compile(r"(?:transfer|handoff|hand_off)(?:_back)?_to_(.+)")
 def sniff(source: Source) -> bool:
     """Messages with a role that chat models know, or with any role where the user says which key it is."""
     value = opening(source).value
-    if isinstance(value, list) and value and (isinstance(value[0], list) or "messages" in value[0]):
+    if isinstance(value, list) and value and _holds_messages(value[0]):
         value = value[0]
     if isinstance(value, dict):
         value = [] if _OTHER_FORMATS & set(value) else value.get("messages")
@@ -97,10 +97,12 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
 
 def _conversations(document: Any) -> list[Any]:
     """The conversations of a document that is one, or a list of them."""
-    several = isinstance(document, list) and all(
-        isinstance(item, list) or (isinstance(item, dict) and "messages" in item) for item in document
-    )
+    several = isinstance(document, list) and document and all(map(_holds_messages, document))
     return document if several else [document]
+
+
+def _holds_messages(value: Any) -> bool:
+    return isinstance(value, list) or (isinstance(value, dict) and "messages" in value)
 
 
 def _conversation(document: Any, **keys: str) -> Trace:

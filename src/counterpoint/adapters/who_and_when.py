@@ -44,12 +44,17 @@ _LABELS = ("level", "mistake_agent", "mistake_reason", "mistake_type", "system_p
 
 
 def sniff(source: Source) -> bool:
-    """A ``history`` of messages, and a mistake that was made in it."""
-    history = opening(source).record.get("history")
+    """A ``history`` of messages, and a mistake that was made in it, or an orchestrator that thinks aloud."""
+    run = opening(source).record
+    history = run.get("history")
     if not isinstance(history, list) or not all(isinstance(item, dict) for item in history):
         return False
-    messages = all({"content", "role"} <= set(item) for item in history[:-1])
-    return messages and mentions(source, "mistake_agent", "mistake_step")
+    if not all({"content", "role"} <= set(item) for item in history[:-1]):
+        return False
+    # The labels come after the history in one of the two kinds: perhaps beyond the head.
+    if mentions(source, "mistake_agent", "mistake_step") or {"question", "ground_truth"} <= set(run):
+        return True
+    return any(_ROLE.fullmatch(str(item.get("role"))) for item in history)
 
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
