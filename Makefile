@@ -23,13 +23,12 @@ LOCK := $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.
 unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 .NOTPARALLEL:
-.PHONY: help demo test format perf lock clean
+.PHONY: help demo test format lock clean
 
 help:
 	@echo 'make demo    score the bundled traces: no key, and no network once it is set up'
 	@echo 'make test    lint, format, types, tests; PYTEST_ARGS="-k graph" picks among the tests'
 	@echo 'make format  format the code, and fix what the linter can fix'
-	@echo 'make perf    speed against named peers'
 	@echo 'make lock    pyproject.toml to requirements/ (needs uv); LOCK_ARGS=--upgrade takes the newest versions'
 	@echo 'make clean   remove .venv, caches and builds'
 
@@ -45,9 +44,6 @@ test: $(DEV) $(PROJECT)
 format: $(DEV)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
-
-perf: $(DEV) $(PROJECT)
-	$(BIN)/python -m pytest perf
 
 lock:
 	$(LOCK) --group build --output-file requirements/runtime.txt $(LOCK_ARGS)
@@ -68,7 +64,6 @@ $(RUNTIME): $(BIN)/python
 		"$$python" -m venv --clear $(VENV) >/dev/null 2>&1 || continue; \
 		$(BIN)/python -m pip --version >/dev/null 2>&1 && exit 0; \
 	done; \
-	rm -rf $(VENV); \
 	echo 'make: no Python >= 3.11 that can make an environment among: $(PYTHONS).' \
 		'Install one with its venv module (Debian: python3-venv), or name it: make PYTHONS=/path/to/python3' >&2; \
 	exit 1

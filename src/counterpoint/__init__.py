@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from counterpoint.adapters import from_messages, read, write
+    from counterpoint.check import check
+    from counterpoint.compare import compare
     from counterpoint.errors import CounterpointError, TraceError
     from counterpoint.evaluate import evaluate
     from counterpoint.graph import graph
@@ -41,6 +43,8 @@ __all__ = [
     "Transfer",
     "Usage",
     "__version__",
+    "check",
+    "compare",
     "embedder",
     "evaluate",
     "from_messages",
@@ -52,6 +56,8 @@ __all__ = [
 
 _HOMES = {
     "adapters": ("from_messages", "read", "write"),
+    "check": ("check",),
+    "compare": ("compare",),
     "errors": ("CounterpointError", "TraceError"),
     "evaluate": ("evaluate",),
     "graph": ("graph",),
