@@ -49,6 +49,11 @@ def test_an_adapter_has_a_fixture_and_a_sample_in_its_docstring(name: str) -> No
     assert "::\n" in (lookup("adapter", name).__doc__ or "")
 
 
+@each_adapter
+def test_an_adapter_has_a_line_in_the_page_of_formats(name: str) -> None:
+    assert f"\n| `{name}` |" in (GOLDEN.parents[1] / "docs" / "formats.md").read_text("utf-8")
+
+
 @each_fixture
 def test_a_fixture_gives_its_golden_traces(file: Path) -> None:
     traces = adapters.read(file, on_error="raise")
