@@ -25,7 +25,6 @@ from dataclasses import replace
 
 from counterpoint import stats
 from counterpoint.compare.matches import Match, matches
-from counterpoint.compare.pairing import by_task
 from counterpoint.compare.result import Baseline, ComparedPair, ComparedSide, Comparison, Difference
 from counterpoint.compare.sides import Scored, Side, check_signatures, labels, sides_of
 from counterpoint.compare.verdict import Draft, Tested, drafts, p_same, p_values, row
@@ -87,7 +86,7 @@ def compare(
         rows=rows,
         pairs=[match.described() for match in found],
         sides=[
-            ComparedSide(side.label, side.source, side.system, len(side.tasks), len(by_task(side)))
+            ComparedSide(side.label, side.source, side.system, len(side.tasks), len(side.by_task))
             for side in sides
         ],
         warnings=list(dict.fromkeys([*_left_out(found, sides), *_undefined(drafted)])),

@@ -15,7 +15,7 @@ from itertools import combinations
 
 import numpy as np
 
-from counterpoint.compare.pairing import Pairing, by_task, pair
+from counterpoint.compare.pairing import Pairing, pair
 from counterpoint.compare.result import Baseline, ComparedPair
 from counterpoint.compare.sides import Side
 from counterpoint.errors import UsageError
@@ -80,7 +80,7 @@ class Match:
             a=self.a.label,
             b=self.b.label,
             paired=found is not None,
-            tasks=len(found.tasks) if found else min(len(by_task(self.a)), len(by_task(self.b))),
+            tasks=len(found.tasks) if found else min(len(self.a.by_task), len(self.b.by_task)),
             by_seed=found.by_seed if found else 0,
             only_a=found.only_a if found else [],
             only_b=found.only_b if found else [],

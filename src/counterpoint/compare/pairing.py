@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from counterpoint.compare.sides import Side
 from counterpoint.stats.sample import Floats
 
-__all__ = ["Groups", "Pairing", "by_task", "pair", "task_means"]
+__all__ = ["Groups", "Pairing", "pair", "task_means"]
 
 Indices = NDArray[np.int64]
 
@@ -77,8 +77,8 @@ class Pairing:
 
 def pair(a: Side, b: Side) -> Pairing:
     """Tasks of both sides, paired by seed where seeds are shared."""
-    in_a, in_b = by_task(a), by_task(b)
-    alone = _own_tasks(a) | _own_tasks(b)
+    in_a, in_b = a.by_task, b.by_task
+    alone = a.unpaired_tasks | b.unpaired_tasks
     tasks = [task for task in in_a if task in in_b and task not in alone]
     traces_a: list[list[int]] = []
     traces_b: list[list[int]] = []
@@ -108,20 +108,7 @@ def pair(a: Side, b: Side) -> Pairing:
     )
 
 
-def by_task(side: Side) -> dict[str, dict[str, list[int]]]:
-    """Task to seed to the indices of its traces, by first appearance."""
-    found: dict[str, dict[str, list[int]]] = {}
-    for index, (task, seed) in enumerate(zip(side.tasks, side.seeds, strict=True)):
-        found.setdefault(task, {}).setdefault(seed, []).append(index)
-    return found
-
-
 def task_means(side: Side, values: Floats) -> Floats:
     """Means over the defined traces of each task; tasks without any are left out."""
-    means = Groups.of([list(chain(*seeds.values())) for seeds in by_task(side).values()]).means(values)
+    means = Groups.of([list(chain(*seeds.values())) for seeds in side.by_task.values()]).means(values)
     return means[~np.isnan(means)]
-
-
-def _own_tasks(side: Side) -> set[str]:
-    """Tasks that stand for a trace without task text (counterpoint.trace.task_id)."""
-    return {task for task, trace in zip(side.tasks, side.traces, strict=True) if task == f"trace:{trace}"}

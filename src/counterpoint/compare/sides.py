@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,13 +45,26 @@ class Side:
     label: str = ""
     """The name that tells it from the other sides."""
 
-    @property
+    @cached_property
+    def by_task(self) -> dict[str, dict[str, list[int]]]:
+        """Task to seed to the indices of its traces, by first appearance."""
+        found: dict[str, dict[str, list[int]]] = {}
+        for index, (task, seed) in enumerate(zip(self.tasks, self.seeds, strict=True)):
+            found.setdefault(task, {}).setdefault(seed, []).append(index)
+        return found
+
+    @cached_property
+    def unpaired_tasks(self) -> set[str]:
+        """Tasks that stand for a trace without task text (`counterpoint.trace.task_id`)."""
+        return {task for task, trace in zip(self.tasks, self.traces, strict=True) if task == f"trace:{trace}"}
+
+    @cached_property
     def single_agent(self) -> bool:
         """Whether every trace is known to have exactly one agent."""
         agents = self.column("agents")
         return agents is not None and bool((agents == 1).all())
 
-    @property
+    @cached_property
     def tokens(self) -> Floats | None:
         """Tokens of each trace, read and written; None where either is not there."""
         read, written = self.column("tokens_in"), self.column("tokens_out")

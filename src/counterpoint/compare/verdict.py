@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from counterpoint import stats
 from counterpoint.compare.matches import Match
-from counterpoint.compare.pairing import by_task, task_means
+from counterpoint.compare.pairing import task_means
 from counterpoint.compare.result import Difference
 from counterpoint.errors import CounterpointError
 from counterpoint.metrics import metric
@@ -93,7 +93,7 @@ def drafts(match: Match) -> Iterator[Draft]:
         a, b = match.a.values[name], match.b.values[name]
         if match.pairing is None:
             first, second = task_means(match.a, a), task_means(match.b, b)
-            tasks = len(by_task(match.a)) + len(by_task(match.b))
+            tasks = len(match.a.by_task) + len(match.b.by_task)
             yield Draft(match, name, first, second, tasks - len(first) - len(second))
             continue
         first, second = match.pairing.values(a, b)
