@@ -36,7 +36,9 @@ __all__ = [
     "families",
     "match_runs",
     "pairs",
+    "shared_means",
     "standings",
+    "system_means",
 ]
 
 LEVEL = 0.05
@@ -140,6 +142,21 @@ class Family(Struct, frozen=True):
     """System to mean Forest Match, the best first."""
     tau: float | None
     """Kendall's tau-b with the ranking by ``default``; None where undefined."""
+
+
+def system_means(matches: Iterable[Match]) -> dict[str, float]:
+    """System to its mean Forest Match over tasks."""
+    return {
+        system: _mean(_mean(match.value() for match in found) for found in tasks.values())
+        for system, tasks in _by_system(matches).items()
+    }
+
+
+def shared_means(matches: Iterable[Match]) -> dict[str, float]:
+    """System to its mean Forest Match over the tasks that all systems share; empty where there is none."""
+    runs = _common(_by_system(matches))
+    table = _table(runs)
+    return dict(zip(runs, table.mean(axis=0).tolist(), strict=True)) if table.size else {}
 
 
 def standings(matches: Iterable[Match]) -> list[Standing]:
