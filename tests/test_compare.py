@@ -445,3 +445,11 @@ def test_evaluations_are_compared_as_they_come():
     old = evaluate(answers(0), ["accuracy", "steps"], run="old")
     new = evaluate(answers(12), ["accuracy", "steps"], run="new")
     assert [row.verdict for row in compare(old, new).rows] == ["better", "same on all 12 tasks"]
+
+
+def test_swapping_the_sides_swaps_the_verdict_and_nothing_else():
+    rng = np.random.default_rng(3)
+    a, b = (run(name, accuracy=(rng.random(26) + shift).tolist()) for name, shift in (("a", 0.0), ("b", 0.5)))
+    there, back = only_row(compare(a, b)), only_row(compare(b, a))
+    assert (there.verdict, back.verdict) == ("better", "worse")
+    assert (there.p, there.n, there.difference) == (back.p, back.n, -back.difference)
