@@ -20,6 +20,10 @@ TABLE: dict[str, str] = {
     "native": "counterpoint.adapters.native",
     "who_and_when": "counterpoint.adapters.who_and_when",
     "otlp": "counterpoint.adapters.otlp",
+    "otel_sdk": "counterpoint.adapters.otel_sdk",
+    "phoenix": "counterpoint.adapters.phoenix",
+    "langsmith": "counterpoint.adapters.langsmith",
+    "mlflow": "counterpoint.adapters.mlflow",
     "autogen": "counterpoint.adapters.autogen",
     "chat": "counterpoint.adapters.chat",
 }

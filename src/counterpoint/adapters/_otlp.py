@@ -10,6 +10,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -241,10 +242,25 @@ def _id(text: str, digits: int, base64_length: int) -> str:
 
 
 def nanoseconds(value: Any) -> int:
-    """Nanoseconds since the epoch from their number or its text, or from a time in any other form; else 0."""
-    if type(value) is int:
-        return value if value > 0 else 0
-    if isinstance(value, str) and value.isdecimal():
-        return int(value)
-    moment = seconds(value)
-    return 0 if moment is None else round(moment * 1e9)
+    """Nanoseconds since the epoch from their number or its text, or from a time in any other form; else 0.
+
+    >>> nanoseconds("1700000000000000001"), nanoseconds("1970-01-01T00:00:01.000002Z"), nanoseconds(None)
+    (1700000000000000001, 1000002000, 0)
+    """
+    if type(value) is int and (value <= 0 or value >= 10**17):
+        return max(value, 0)
+    if isinstance(value, str):
+        if value.isdecimal() and len(value) > 17:
+            return int(value)
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            pass
+        else:
+            zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return max((zoned - _EPOCH) // timedelta(microseconds=1) * 1000, 0)
+    in_seconds = seconds(value)
+    return 0 if in_seconds is None else round(in_seconds * 1e9)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from counterpoint.adapters._messages import Chat
 from counterpoint.adapters._spans import Reading, Scope, Span, Tree, find_scopes, prompt, scopes_under
 from counterpoint.adapters._transfers import Turn, add_context, add_sequence, to_trace
 from counterpoint.adapters._turns import Part, fold, handover, parts_in_order, turn_of
@@ -172,13 +171,20 @@ class _Run:
                 yield reading.target or handover(reading.tool, reading.arguments)
 
     def _handed_back_by(self, part: Part) -> Iterator[str]:
+        """Authors of hand-overs to this part, as its prompts tell, or the state that it began with."""
         own = fold(part.scope.agent)
-        for at in part.models:
+        opener = self.readings[part.scope.first]
+        places = [*part.models, part.scope.first] if opener and opener.state else part.models
+        for at in places:
             reading = self.readings[at]
-            for chat in reading.shown if reading else ():
-                for call in chat.calls if isinstance(chat, Chat) and chat.name else ():
+            found = False
+            for chat in prompt(reading) if reading else ():
+                for call in chat.calls if chat.name else ():
+                    found = True
                     if fold(handover(call.name, call.arguments)) == own:
                         yield chat.name
+            if found:
+                return
 
     def _hear_callers(self) -> None:
         for place, part in enumerate(self.parts):

@@ -223,12 +223,9 @@ def turn_of(part: Part, tree: Tree, readings: Sequence[Reading | None], agent: s
     said = [chat for reading in models for chat in reading.said]
     agents = [reading for reading in _agents(scope, readings) if not (scope.models and reading.state)]
     result = [chat for reading in agents for chat in results(reading)] if part.last else []
-    shown: list[list[Message]] = [list(reading.shown) for reading in models if reading.shown]
-    if not scope.models and part.number == 1:
-        shown = [list(messages) for reading in agents if (messages := prompt(reading))][:1]
-    ends = [spans[at].end for at in (*part.models, *part.tools)]
-    if part.last and opener.end:
-        ends.append(opener.end)
+    ended = max((spans[at].end for at in (*part.models, *part.tools)), default=0)
+    if part.last:
+        ended = max(ended, opener.end)
     errors = [spans[at].error for at in (scope.first, *part.models) if spans[at].error]
     return Turn(
         id=opener.id if part.number == 1 else f"{opener.id}#{part.number}",
@@ -236,13 +233,26 @@ def turn_of(part: Part, tree: Tree, readings: Sequence[Reading | None], agent: s
         text=_text(part, said, result),
         kind=kind,
         said=[*said, *result],
-        shown=shown,
+        shown=_prompts(part, models, agents),
         calls=list(_tool_calls(part, tree, readings, said)),
         started_at=part.start / 1e9 if part.start else None,
-        ended_at=max(ends) / 1e9 if ends and max(ends) else None,
+        ended_at=ended / 1e9 if ended else None,
         usage=_usage(part, models, readings),
         error=errors[0] if errors else None,
     )
+
+
+def _prompts(part: Part, models: Sequence[Reading], agents: Sequence[Reading]) -> list[list[Message]]:
+    """The prompt of each model call; of an agent without any, what it was given."""
+    shown: list[list[Message]] = []
+    for reading in models:
+        if reading.shown:
+            shown.append([*reading.shown])
+    if not part.scope.models and part.number == 1:
+        given = next((messages for reading in agents if (messages := prompt(reading))), None)
+        if given:
+            shown.append([*given])
+    return shown
 
 
 def _agents(scope: Scope, readings: Sequence[Reading | None]) -> list[Reading]:
@@ -286,11 +296,14 @@ def _tool_calls(
     """Tool calls of the part that call no agent: from their spans, else from what the models asked for."""
     agents = {scope.tool for scope in part.called} | {scope.first for scope in part.called}
     of_agents = {call.id for call in part.calls.values()} - {""}
+    sent = {(call.name, call.arguments) for call in part.calls.values()}
     asked = [call for chat in said for call in chat.calls]
     for at in part.tools:
         reading, span = readings[at], tree.spans[at]
         assert reading is not None  # tools are spans that were read
-        if at in agents or reading.call in of_agents or handover(reading.tool, reading.arguments):
+        if at in agents or reading.call in of_agents or (reading.tool, reading.arguments) in sent:
+            continue
+        if reading.target or handover(reading.tool, reading.arguments):
             continue
         yield Call(
             id=reading.call or span.id,

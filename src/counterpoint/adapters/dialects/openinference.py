@@ -135,7 +135,8 @@ def _messages(attributes: dict[str, Any], key: str) -> list[Chat]:
     nested = attributes.get(key)
     if nested is not None:
         return [_chat(_flat(item)) for item in json_or_text(nested) or () if isinstance(item, dict)]
-    prefix, found = f"{key}.", {}
+    prefix = f"{key}."
+    found: dict[str, dict[str, Any]] = {}
     size = len(prefix)
     for name, value in attributes.items():
         if name.startswith(prefix):

@@ -1,0 +1,115 @@
+"""Spans as the OpenTelemetry SDK's console exporter prints them (``span.to_json()``).
+
+One JSON object a span: a line each, indented one after the other, or in a list::
+
+    {"name": "chat gpt-4o", "context": {"trace_id": "0x5b8e...", "span_id": "0xeee1..."}, "parent_id": null,
+     "kind": "SpanKind.CLIENT", "start_time": "2026-01-01T00:00:00.000000Z", "end_time": "...",
+     "status": {"status_code": "OK"}, "attributes": {"gen_ai.operation.name": "chat"}, "events": [],
+     "links": [], "resource": {...}}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from counterpoint.adapters._otlp import nanoseconds, span_id, trace_id
+from counterpoint.adapters._runs import traces
+from counterpoint.adapters._source import opening, records
+from counterpoint.adapters._spans import Span
+from counterpoint.adapters.dialects import ATTRIBUTES
+from counterpoint.contracts import Source
+from counterpoint.errors import TraceError
+from counterpoint.trace import Trace, parse_json
+
+__all__ = ["read", "sniff"]
+
+
+def sniff(source: Source) -> bool:
+    """Is this what the console exporter prints?"""
+    return _is_span(opening(source).record)
+
+
+def _is_span(item: Any) -> bool:
+    if not isinstance(item, dict) or not isinstance(item.get("context"), dict):
+        return False
+    return "trace_id" in item["context"] and str(item.get("kind", "")).startswith("SpanKind.")
+
+
+def read(source: Source) -> Iterator[Trace | TraceError]:
+    """Every run among the spans of the file; a TraceError in place of each record that is no span."""
+    spans: list[Span] = []
+    warnings: dict[str, None] = {}
+    number = 0
+    for record in records(source, _parse):
+        items = [record] if isinstance(record, TraceError) else record.value
+        for item in items:
+            number += 1
+            if isinstance(item, TraceError):
+                yield item
+            elif _is_span(item):
+                spans.append(_span(item))
+            else:
+                yield TraceError("not a span of the OpenTelemetry SDK", source=source.name, record=number)
+        if not isinstance(record, TraceError):
+            warnings.update(dict.fromkeys(record.warnings))
+    if spans or not number:
+        yield from traces(spans, ATTRIBUTES, source=source.name, format="otel_sdk", warnings=tuple(warnings))
+
+
+def _parse(text: bytes) -> tuple[list[Any], list[str]]:
+    try:
+        value, warnings = parse_json(text)
+    except ValueError:
+        return _parse_several(text.decode("utf-8", "replace")), []
+    return (value if isinstance(value, list) else [value]), warnings
+
+
+def _parse_several(text: str) -> list[Any]:
+    """JSON values that stand one after the other."""
+    decoder = json.JSONDecoder()
+    values = []
+    at = 0
+    while at < len(text):
+        value, at = decoder.raw_decode(text, at)
+        values.append(value)
+        while at < len(text) and text[at] in " \t\r\n,":
+            at += 1
+    return values
+
+
+def _span(item: dict[str, Any]) -> Span:
+    context, status = item["context"], item.get("status")
+    code = status.get("status_code") if isinstance(status, dict) else None
+    error = (
+        str(status.get("description") or "error") if code == "ERROR" and isinstance(status, dict) else None
+    )
+    scope = item.get("instrumentation_scope") or item.get("instrumentation_info")
+    return Span(
+        id=span_id(str(context.get("span_id") or "")),
+        name=str(item.get("name") or ""),
+        trace=trace_id(str(context.get("trace_id") or "")),
+        parent=span_id(str(item.get("parent_id") or "")),
+        start=nanoseconds(item.get("start_time")),
+        end=nanoseconds(item.get("end_time")),
+        attributes=_object(item.get("attributes")),
+        events=[
+            (str(event.get("name") or ""), _object(event.get("attributes")))
+            for event in _objects(item.get("events"))
+        ],
+        links=[
+            span_id(str(_object(link.get("context")).get("span_id") or ""))
+            for link in _objects(item.get("links"))
+        ],
+        scope=str(scope.get("name") or "") if isinstance(scope, dict) else "",
+        error=error,
+    )
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
