@@ -24,6 +24,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache, partial
+from itertools import islice
 from typing import IO, Any, NamedTuple, cast
 
 from msgspec.structs import replace
@@ -143,12 +144,12 @@ def _opening(head: bytes) -> Opening:
 
 
 def _first_object_line(text: bytes) -> dict[str, Any] | None:
-    """The first complete line that is a JSON object by itself."""
-    for line in text.split(b"\n")[:-1]:
-        if line.startswith(b"{"):
-            value = _container(line)
-            if isinstance(value, dict):
-                return value
+    """The first complete line that is a JSON object by itself, among the first 100 that begin like one."""
+    likely = (line for line in text.split(b"\n")[:-1] if line.startswith(b"{"))
+    for line in islice(likely, 100):
+        value = _container(line)
+        if isinstance(value, dict):
+            return value
     return None
 
 
@@ -163,21 +164,21 @@ def _container(text: bytes) -> Any:
 def _prefix(text: bytes) -> Any:
     """The first value of ``text``, closed where it is cut off: ``{"a": [1, {"b`` to ``{"a": [1, {}]}``."""
     closers: list[bytes] = []
-    end, missing = 0, b""
+    end = 0
     for match in _STRUCTURE.finditer(text):
         sign = match[0]
         if sign in _CLOSER:
             closers.append(_CLOSER[sign])
         elif sign in (b"]", b"}"):
-            if not closers or closers.pop() != sign:
+            if closers[-1] != sign:
                 break
+            closers.pop()
         elif sign != b",":
             continue
         end = match.start() if sign == b"," else match.end()
-        missing = b"".join(reversed(closers))
         if not closers:
             break
-    return _container(text[:end] + missing)
+    return _container(text[:end] + b"".join(reversed(closers)))
 
 
 def mentions(source: Source, *keys: str) -> bool:
