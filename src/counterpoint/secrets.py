@@ -1,10 +1,240 @@
-"""Values that look like keys, masked by every writer."""
+r"""Values that look like keys, masked by every writer unless the user keeps them.
+
+`RULES` is the whole list, one line a rule; docs/secrets.md is the same for readers. Each value is replaced by
+a hint of its kind, ``[secret:openai]``; what stands around it (a header's name, quotes, a URL's host) stays.
+
+Conventions
+-----------
+* Masking is idempotent, raises on no text, and leaves ordinary prose, code, hashes, UUIDs and images alone.
+* Keys are also found in JSON within a string, where a quote is ``\"`` and a line break ``\n``.
+* It is called on every string that is written, so a text without any rule's anchor costs substring tests
+  only; every pattern starts with its anchor and stays linear on hostile text.
+"""
 
 from __future__ import annotations
 
-__all__ = ["mask"]
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["RULES", "Rule", "mask"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One kind of secret and how it is found: literal anchors, each with the pattern that starts there."""
+
+    name: str
+    """The kind, as the hint says it."""
+    patterns: dict[str, re.Pattern[str]]
+    """Anchor to pattern; what the groups named ``before`` and ``after`` catch stays."""
+    accepts: Callable[[re.Match[str]], bool] = lambda found: True
+    """The last word on a match, for what a pattern says badly."""
+    cased: bool = False
+    """The anchors are words, each in lower, title and upper case."""
 
 
 def mask(text: str) -> str:
-    """``text`` with every value that looks like a key replaced."""
+    """``text`` with every value that looks like a key replaced by a hint of its kind.
+
+    >>> mask("Authorization: Basic dXNlcjpwYXNz"), mask("a task-based sk-learn pipeline")
+    ('Authorization: Basic [secret:authorization]', 'a task-based sk-learn pipeline')
+    """
+    if _may_hold_key(text):
+        text = _masked(text, _BY_LITERAL)
+    if _may_name_key(text):
+        text = _masked(text, _BY_WORD)
     return text
+
+
+def _masked(text: str, rules: list[Rule]) -> str:
+    for rule in rules:
+        for anchor, pattern in rule.patterns.items():
+            if anchor in text:
+                text = pattern.sub(_Replacement(rule), text)
+    return text
+
+
+class _Replacement:
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+
+    def __call__(self, found: re.Match[str]) -> str:
+        if not self.rule.accepts(found):
+            return found[0]
+        kept = found.groupdict("")
+        return f"{kept.get('before', '')}[secret:{self.rule.name}]{kept.get('after', '')}"
+
+
+def _starting(*prefixes: str, then: str) -> dict[str, re.Pattern[str]]:
+    """Keys known by their prefix, before which stands no letter, digit, ``_`` or ``-`` (``\\n`` may)."""
+    return {
+        prefix: re.compile(rf"{literal}(?:(?<![A-Za-z0-9_-]{literal})|(?<=\\[nrt]{literal})){then}")
+        for prefix in prefixes
+        for literal in (re.escape(prefix),)
+    }
+
+
+def _cased(*words: str, then: str) -> dict[str, re.Pattern[str]]:
+    """The words in lower, title and upper case, each its own anchor."""
+    cases = {case for word in words for case in (word, word.title(), word.upper())}
+    return {case: re.compile(rf"(?P<before>{case}{then}", re.DOTALL) for case in sorted(cases)}
+
+
+_QUOTE = r"""\\{0,3}["']"""
+_IS = rf"(?:{_QUOTE}\]?)?[ \t]{{0,3}}(?::=|=>|[:=])[ \t]{{0,3}}"
+_VALUE = rf"""{_IS}(?:(?P<quote>{_QUOTE})(?=[^\s"'\\<>{{}}$\[\]*]{{4,400}}(?P=quote)))?)(?P<value>(?(quote)"""
+_VALUE += r"""[^\s"'\\<>{}$\[\]*]++|[A-Za-z0-9_+/=~-]++(?!\.\w|[(\[])))"""
+_PRIVATE = r"(?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+
+_MIXED = re.compile(r"(?=[^A-Za-z]*[A-Za-z])[^0-9]*[0-9]")
+_PLACEHOLDER = re.compile(
+    r"(?i:your|xxx|example|placeholder|change_?me|string$|password$|required$|optional$)"
+)
+_KEY_OF = re.compile(r"(?i:api|access|secret|private|auth|signing|encryption|master|subscription)[-_ ]?$")
+_ENVIRONMENT = re.compile(r"[A-Z0-9]_$")
+_SECRET_OF = re.compile(r"(?i:client|app|consumer|shared|webhook|signing)[-_ ]?$")
+
+
+def _is_password(found: re.Match[str]) -> bool:
+    value = found["value"]
+    if _PLACEHOLDER.match(value):
+        return False
+    return bool(found["quote"]) or (len(value) >= 6 and bool(_MIXED.match(value)))
+
+
+def _is_key(found: re.Match[str]) -> bool:
+    """An API key by its name; by an environment variable's name only where the value looks like a key."""
+    before = found.string[max(0, found.start() - 16) : found.start()]
+    value = found["value"]
+    if _KEY_OF.search(before):
+        return _looks_secret(value, 8) or (
+            bool(found["quote"]) and len(value) >= 8 and not _PLACEHOLDER.match(value)
+        )
+    return bool(_ENVIRONMENT.search(before)) and _looks_secret(value, 12)
+
+
+def _is_token(found: re.Match[str]) -> bool:
+    named = _SECRET_OF.search(found.string[max(0, found.start() - 16) : found.start()])
+    if named and found["quote"] and len(found["value"]) >= 8:
+        return not _PLACEHOLDER.match(found["value"])
+    return _looks_secret(found["value"], 12)
+
+
+def _looks_secret(value: str, least: int) -> bool:
+    """Long enough, with letters and digits, and no placeholder."""
+    return len(value) >= least and bool(_MIXED.match(value)) and not _PLACEHOLDER.match(value)
+
+
+def _is_openai(found: re.Match[str]) -> bool:
+    """A long run without hyphens, or a part that mixes letters and digits; no ``sk-learn-step-2``."""
+    parts = re.split(r"[-_]", found[0][3:])
+    return any(len(part) >= 20 or (len(part) >= 12 and _MIXED.match(part)) for part in parts)
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "private-key",
+        {
+            "-----BEGIN ": re.compile(
+                rf"-----BEGIN {_PRIVATE}(?:[^-]*+(?:-(?!----)[^-]*+)*+-----END {_PRIVATE}"
+                r"|(?:(?:\s|\\[nr]){0,9}[A-Za-z0-9+/=]{20,}+)*+)"
+            )
+        },
+    ),
+    Rule("anthropic", _starting("sk-ant-", then=r"[A-Za-z0-9_-]{16,}")),
+    Rule("openrouter", _starting("sk-or-", then=r"[A-Za-z0-9_-]{20,}")),
+    Rule("langfuse", _starting("sk-lf-", "pk-lf-", then=r"[A-Za-z0-9_-]{16,}")),
+    Rule("openai", _starting("sk-", then=r"[A-Za-z0-9_-]{16,}"), _is_openai),
+    Rule(
+        "google",
+        {
+            **_starting("AIza", then=r"[A-Za-z0-9_-]{30,}"),
+            **_starting("ya29.", "GOCSPX-", then=r"[A-Za-z0-9_-]{20,}"),
+        },
+    ),
+    Rule("groq", _starting("gsk_", then=r"[A-Za-z0-9]{20,}")),
+    Rule("xai", _starting("xai-", then=r"[A-Za-z0-9]{32,}")),
+    Rule("perplexity", _starting("pplx-", then=r"[A-Za-z0-9]{32,}")),
+    Rule("nvidia", _starting("nvapi-", then=r"[A-Za-z0-9_-]{32,}")),
+    Rule("replicate", _starting("r8_", then=r"[A-Za-z0-9]{30,}")),
+    Rule("huggingface", _starting("hf_", then=r"[A-Za-z0-9]{20,}")),
+    Rule("langsmith", _starting("lsv2_", "ls__", then=r"[A-Za-z0-9_]{20,}")),
+    Rule("logfire", _starting("pylf_", then=r"v[0-9]_[A-Za-z0-9_]{20,}")),
+    Rule("tavily", _starting("tvly-", then=r"[A-Za-z0-9-]{16,}")),
+    Rule("pinecone", _starting("pcsk_", then=r"[A-Za-z0-9_]{32,}")),
+    Rule(
+        "github",
+        _starting("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", then=r"[A-Za-z0-9_]{20,}"),
+    ),
+    Rule("gitlab", _starting("glpat-", then=r"[A-Za-z0-9_-]{20,}")),
+    Rule("aws", _starting("AKIA", "ASIA", then=r"[A-Z0-9]{16}(?![A-Za-z0-9_-])")),
+    Rule(
+        "slack",
+        {
+            **_starting(*(f"xox{kind}-" for kind in "abeoprs"), "xapp-", then=r"[A-Za-z0-9-]{16,}"),
+            "hooks.slack.com/": re.compile(
+                r"(?P<before>hooks\.slack\.com/(?:services|workflows)/)[A-Za-z0-9_/-]{10,}"
+            ),
+        },
+    ),
+    Rule(
+        "stripe",
+        {
+            **_starting("sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_", then=r"[A-Za-z0-9]{16,}"),
+        },
+    ),
+    Rule("npm", _starting("npm_", then=r"[A-Za-z0-9]{30,}")),
+    Rule("pypi", _starting("pypi-", then=r"[A-Za-z0-9_-]{40,}")),
+    Rule("sendgrid", _starting("SG.", then=r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}")),
+    Rule("jwt", _starting("eyJ", then=r"[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?")),
+    Rule(
+        "url-login",
+        {
+            "://": re.compile(
+                r"""(?P<before>://)[^\s/?#:"'<>\\]{0,256}:(?![${<*])"""
+                r"""[^\s/"'<>\\]{1,256}(?P<after>@)(?=[\w\[])"""
+            )
+        },
+    ),
+    Rule(
+        "authorization",
+        {
+            **_cased(
+                "authorization",
+                then=rf"(?:{_QUOTE}\]?)?\s{{0,3}}[:=,]\s{{0,3}}(?:{_QUOTE})?"
+                r"(?i:bearer|basic|token|apikey|api-key)\s{1,3})[A-Za-z0-9._~+/=-]++",
+            ),
+            **_cased("bearer", then=r"\s{1,3})(?=[A-Za-z._~+/=-]*[0-9])[A-Za-z0-9._~+/=-]{16,}"),
+        },
+        cased=True,
+    ),
+    Rule("password", _cased("password", "passwd", then=_VALUE), _is_password, cased=True),
+    Rule("api-key", _cased("key", then=_VALUE), _is_key, cased=True),
+    Rule("token", _cased("token", "secret", "authorization", then=_VALUE), _is_token, cased=True),
+)
+"""Every rule, in the order they are applied: the special before the general."""
+
+_BY_LITERAL = [rule for rule in RULES if not rule.cased]
+_BY_WORD = [rule for rule in RULES if rule.cased]
+_LITERALS = [anchor for rule in _BY_LITERAL for anchor in rule.patterns]
+_WORDS = [b"key", b"token", b"secret", b"passw", b"authorization", b"bearer"]
+
+
+def _prefixes_ending(last: str) -> re.Pattern[str]:
+    prefixes = "|".join(f"(?<={re.escape(literal)})" for literal in _LITERALS if literal[-1] == last)
+    return re.compile(rf"{re.escape(last)}(?=[A-Za-z0-9_-]{{16}})(?:{prefixes})")
+
+
+_SCREENS = [re.compile("A(?:Iza|KIA|SIA)"), *map(_prefixes_ending, "-_.")]
+"""Each starts with one literal character, which `re` finds by memchr: no dearer than a substring test."""
+_UNSCREENED = [literal for literal in _LITERALS if literal[-1] not in "-_." and literal[0] != "A"]
+
+
+def _may_hold_key(text: str) -> bool:
+    """Is there any literal anchor? Asked of every string, so quicker than a look for each in turn."""
+    return any(map(text.__contains__, _UNSCREENED)) or any(screen.search(text) for screen in _SCREENS)
+
+
+def _may_name_key(text: str) -> bool:
+    return any(map(text.encode("utf-8", "surrogatepass").lower().__contains__, _WORDS))
