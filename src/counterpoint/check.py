@@ -6,12 +6,13 @@ agents: it has an exit code of its own. A failed gate beats one that cannot be e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
 
+from counterpoint.compare import Difference, compare
 from counterpoint.errors import CounterpointError
 from counterpoint.evaluate import evaluate
 from counterpoint.gates import Gate, parse_gates
@@ -25,6 +26,8 @@ __all__ = ["CheckResult", "GateFailed", "GateResult", "check", "check_scores", "
 
 WORST = 3
 """Traces named beside a failed gate."""
+FEWEST = 6
+"""Tasks below which no sign-flip test can reach p = .05."""
 
 State = Literal["passed", "failed", "not evaluable"]
 
@@ -175,3 +178,36 @@ def _judge(gate: Gate, rows: list[Row]) -> GateResult:
         worst=sorted(defined, key=lambda item: (-item[1] if upward else item[1], item[0]))[:WORST],
         reason=reason,
     )
+
+
+def _regressions(scores: Scores, baseline: Scores, tolerance: float) -> Iterator[GateResult]:
+    """One gate a metric and pair: failed where it got worse by more than ``tolerance``, beyond chance."""
+    comparison = compare(baseline, scores, names=("baseline", "now"))
+    several = len(comparison.pairs) > 1
+    for row in comparison.rows:
+        better = metric(row.metric).better
+        if not better:
+            continue
+        pair = f" ({row.label_b})" if several else ""
+        left = row.undefined
+        yield GateResult(
+            gate=f"{row.metric} no worse than the baseline by {tolerance:g}{pair}",
+            state=_regressed(row, better, tolerance),
+            metric=row.metric,
+            observed=row.difference,
+            threshold=tolerance if better == "lower" else -tolerance,
+            n=row.n,
+            undefined=left,
+            ci_low=row.ci_low,
+            ci_high=row.ci_high,
+            reason=row.reason or f"{row.n} tasks are too few for a paired test: {FEWEST} at least",
+        )
+
+
+def _regressed(row: Difference, better: str, tolerance: float) -> State:
+    if row.difference is None or row.n < FEWEST:
+        return "not evaluable"
+    harm = -row.difference if better == "higher" else row.difference
+    bound = row.ci_high if better == "higher" else row.ci_low
+    certain = harm if bound is None else -bound if better == "higher" else bound
+    return "failed" if row.verdict.startswith("worse") and certain > tolerance else "passed"

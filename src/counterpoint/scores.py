@@ -28,7 +28,16 @@ from counterpoint.trace import parse_json
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["SCHEMA", "Scores", "Summary", "TraceInfo", "json_schema", "plain", "read_scores"]
+__all__ = [
+    "SCHEMA",
+    "Scores",
+    "Summary",
+    "TraceInfo",
+    "is_scores",
+    "json_schema",
+    "plain",
+    "read_scores",
+]
 
 SCHEMA = "counterpoint.scores/1"
 MAX_SAFE_INT = 2**53
@@ -218,6 +227,15 @@ def read_scores(path: str | Path) -> Scores:
     except (msgspec.ValidationError, KeyError, ValueError) as error:
         raise UsageError(f"{path}: not the JSON of `score --format json`: {error}") from None
     return Scores(rows, traces, [str(text) for text in document.get("warnings", ())])
+
+
+def is_scores(path: str | Path) -> bool:
+    """Whether the file is what ``to_json`` wrote, judged by its beginning."""
+    try:
+        with Path(path).open("rb") as file:
+            return SCHEMA.encode() in file.read(200)
+    except OSError:
+        return False
 
 
 def plain(record: Struct, *, keep_secrets: bool = False) -> dict[str, Any]:

@@ -1,0 +1,117 @@
+"""``counterpoint compare``: is it a difference? Paired by task, with intervals and a verdict in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from counterpoint.cli import options
+from counterpoint.cli.output import choose, write_text
+
+FORMATS = ("table", "json", "html")
+
+
+def compare(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="A B...", help="Traces, or what `score --format json -o` wrote (.json); at least one."
+        ),
+    ],
+    delta: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--delta", metavar="[METRIC=]D", help="Largest difference that does not matter. Repeatable."
+        ),
+    ] = None,
+    unpaired: Annotated[bool, typer.Option("--unpaired", help="The sides ran different tasks.")] = False,
+    format: Annotated[
+        str, typer.Option("--format", metavar="|".join(FORMATS), help="Form of the output.")
+    ] = "table",
+    output: options.Output = None,
+    metrics: options.Metrics = None,
+    gold: options.Gold = None,
+    format_from: options.From = "auto",
+    profile: options.Profile = "strict",
+    evidence: options.EvidenceLevel = "broadcast",
+    exclude_agent: options.ExcludeAgent = None,
+    rename_agent: options.RenameAgent = None,
+    embedder: options.EmbedderName = "default",
+    answers: options.Answers = None,
+    answer_pattern: options.AnswerPattern = None,
+    regrade: options.Regrade = False,
+    name_key: options.NameKey = "name",
+    role_key: options.RoleKey = "role",
+    group_by: options.GroupBy = None,
+    max_bytes: options.MaxBytes = 256 * 2**20,
+    workers: options.Workers = None,
+    no_cache: options.NoCache = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Compare runs: differences, intervals, tests, and a verdict in words."""
+    choose(format, FORMATS, "--format")
+    from counterpoint.cli.score import evaluate_readings, finish, open_readings, renames
+    from counterpoint.compare import compare as compare_scores
+    from counterpoint.scores import Scores, is_scores, read_scores
+
+    sides: list[Scores] = []
+    readings = []
+    for path in paths:
+        if is_scores(path):
+            sides.append(read_scores(path))
+            continue
+        (reading,) = open_readings(
+            [path],
+            format=format_from,
+            exclude_agents=exclude_agent or (),
+            rename_agents=renames(rename_agent),
+            name_key=name_key,
+            role_key=role_key,
+            group_by=group_by,
+            max_bytes=max_bytes,
+        )
+        readings.append(reading)
+        sides.append(
+            evaluate_readings(
+                [reading],
+                quiet=quiet,
+                metrics=metrics or None,
+                profile=profile,
+                evidence=evidence,
+                gold=gold,
+                answers=answers,
+                answer_pattern=answer_pattern,
+                regrade=regrade,
+                embedder=embedder,
+                workers=workers,
+                cache=not no_cache,
+            )
+        )
+    found = compare_scores(*sides, delta=deltas(delta), paired=not unpaired)
+    text = {
+        "table": lambda: str(found),
+        "json": found.to_json,
+        "html": found._repr_html_,
+    }[format]()
+    write_text(text, output if output is None else Path(output))
+    finish(readings, None, quiet=quiet)
+
+
+def deltas(given: list[str] | None) -> float | dict[str, float] | None:
+    """``0.02`` or ``accuracy=0.02`` options to what `compare` takes."""
+    from counterpoint.errors import UsageError
+
+    found: dict[str, float] = {}
+    for text in given or ():
+        name, _, value = text.rpartition("=")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise UsageError(f"--delta {text!r} is not of the form D or METRIC=D") from None
+    if not found:
+        return None
+    if "" in found and len(found) > 1:
+        raise UsageError("--delta: give one D for all metrics, or METRIC=D for each")
+    return found.get("", found)
