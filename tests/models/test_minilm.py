@@ -25,31 +25,14 @@ try:
 except ModelError as missing:  # Python 3.14 and later
     pytest.skip(str(missing), allow_module_level=True)
 
-WORDS = ["the", "answer", "is", "seven", "apples", "so", "each", "pays", "12", "dollars", "and", "3/4", "of", "it"]
-    "the",
-    "answer",
-    "is",
-    "seven",
-    "apples",
-    "so",
-    "each",
-    "student",
-    "pays",
-    "12",
-    "dollars",
-    "and",
-    "3/4",
-    "of",
-    "it",
-    "remains",
-]
+WORDS = "the answer is seven apples so each student pays 12 dollars and 3/4 of it remains"
 
 
 def texts(number: int) -> list[str]:
     """Texts of 1 to 300 words, from a fixed seed."""
     rng = random.Random(number)
     lengths = [300, *(rng.choice([1, 2, 5, 9, 30, 31, 80]) for _ in range(number - 1))]
-    return [" ".join(rng.choices(WORDS, k=length)) for length in lengths]
+    return [" ".join(rng.choices(WORDS.split(), k=length)) for length in lengths]
 
 
 @pytest.fixture(scope="module")
