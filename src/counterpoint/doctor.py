@@ -27,8 +27,8 @@ __all__ = ["Carried", "Examination", "FormatFacts", "examine"]
 ADVICE: dict[str, dict[str, str]] = {
     "texts": {
         "": "record what each agent said as the step's text",
-        "openai_agents": "the Responses API exports none: use OpenAIChatCompletionsModel, or the OpenInference "
-        "instrumentor, or export run items",
+        "openai_agents": "the Responses API exports none: use the chat completions model, or OpenInference "
+        "instrumentation, or export the run items too",
         "google_adk": "set OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental and "
         "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY",
         "otlp": "switch on content capture in the instrumentation: "
