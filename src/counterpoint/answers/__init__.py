@@ -4,7 +4,7 @@ A text commits by the last of these forms in it that holds an answer (markup ign
 
 * an answer line: ``(the )?(correct|final|best )?answer( is| :| =)``; of a number what follows its last
   ``=``, else its first value; an empty rest means the next line, if that is nothing but the answer;
-* a JSON key ``answer`` (or ``final_answer``);
+* a JSON key ``answer`` (or ``final_answer``) whose value starts with the answer or has a ``=`` before it;
 * a line ``#### X`` whose rest is nothing but the answer; never for kind text;
 * a box, ``\\boxed{X}``, also one that was cut off;
 * the user's own ``pattern``; or a text that is nothing but the answer (for kind text: the gold answer).

@@ -10,6 +10,7 @@ from counterpoint.answers.numbers import ERROR, NEGATED, PHRASE, clip, plain
 __all__ = ["alphabet", "first_letter", "last_letter", "letter", "read_options"]
 
 _DEFAULT = "ABCDE"
+_TAIL = 100_000
 _LABEL = re.compile(r"(?<![\w.])(?:(?i:option)\s)?(?:\(([A-Ja-j])\)|([A-J])[).:]|([a-j])\))(?=\s{0,3}\S)")
 _LETTER = re.compile(r"(?<![\w'’.])(?:\(([A-Za-z])\)|([A-Z])(?![\w'’^=+*/]|\.\w)|([a-z])(?=\)|[.,;:!]?\s*$))")
 _BARE = re.compile(r"[\s(\[\"']*(?:(?:option|choice)\s+)?[(\[]?([A-Za-z])[)\].:,!\"'\s]*", re.IGNORECASE)
@@ -35,11 +36,12 @@ def read_options(task: str) -> dict[str, str]:
     """The options that a task lists, letter to text; empty where it lists none.
 
     Read are labels ``A)``, ``(A)``, ``A.``, ``A:``, ``a)`` that run from A on, in a column or in one line;
-    the last such list where there are several.
+    the last such list where there are several, within the last 100,000 characters.
 
     >>> read_options("Which one is even? Choices: A) 3 B) 4 C) 5")
     {'A': '3', 'B': '4', 'C': '5'}
     """
+    task = task[-_TAIL:]
     lists: list[list[re.Match[str]]] = [[]]
     for found in _LABEL.finditer(task):
         here = _name(found)

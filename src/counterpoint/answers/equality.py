@@ -25,7 +25,7 @@ NOTHING = frozenset({"", "none", "null", "nan", "n/a", "undefined"})
 _PAIRS = {"(": ")", "[": "]", "{": "}", '"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "$": "$"}
 _OPENERS = {closer: opener for opener, closer in _PAIRS.items()}
 _EDGE = " \t\r\n.,;:!?*_`~。，"
-_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+_ARTICLE = re.compile(r"(?<!\S)(?:a|an|the)\s+(?=\S)")
 _DRESS = re.compile(r"\\(?:text(?:bf|it|rm|tt)?|math(?:rm|bf|sf|tt)|mbox|operatorname)\s?\{([^{}]{0,200})\}")
 _BOX = re.compile(r"\\f?box(?:ed)?(?![A-Za-z])\s?")
 
@@ -72,7 +72,7 @@ def same_answer(a: str | None, b: str | None, *, kind: str | None = None) -> boo
 def normalize(text: str) -> str:
     """``text`` as texts are compared: NFKC, case folded, without articles, markup and end punctuation."""
     folded = unwrap(unicodedata.normalize("NFKC", text).casefold())
-    return " ".join(_ARTICLE.sub(" ", folded).split()) or folded
+    return " ".join(_ARTICLE.sub("", folded).split())
 
 
 def unwrap(text: str) -> str:

@@ -102,13 +102,13 @@ _NUMBER = re.compile(
          (?:(?<![0-9)\]-])(?P<sign>[-+]))?
          (?:(?P<whole>[0-9]{{1,9}})[ ]{{1,2}}(?=[0-9]{{1,9}}/[0-9]))?
          (?P<up>{_INT}(?:\.[0-9]+)?|\.[0-9]+)
-         (?:[eE](?P<power>[-+]?[0-9]{{1,4}})(?!\w|\.[0-9]))?
+         (?:[eE](?P<power>[-+]?[0-9]{{1,12}})(?!\w|\.[0-9]))?
          (?:[ ]?/[ ]?(?P<down>[-+]?{_INT}(?:\.[0-9]+)?))?
          (?:[ ]?(?P<scale>thousand|million|billion|trillion)\b)?""",
     re.VERBOSE,
 )
 _GOES_ON = re.compile(
-    r"""[.,:/][0-9]
+    r"""[.,:/][0-9] | [eE][-+]?[0-9]
       | [xyzni](?![^\W\d_])
       | [ ]?(?:pi\b|π|√|sqrt\b|∞)
       | [ ]{0,3}[-+×*÷/^±–x·][ ]{0,3}[0-9(\\√π.]
@@ -136,7 +136,7 @@ _LABEL = re.compile(
 """Before a number: it counts lines or steps, it answers nothing."""
 _BEFORE = re.compile(rf"[\s(\[\"'“‘:≈=]*(?:{_CODES}\s?)?")
 _AFTER = re.compile(
-    r"""[ ]?(?:[%°]|(?![xyzni]\b|pi\b|π|or\b|and\b|to\b)[°µ]?[^\W\d_][^\W\d_.]{0,23}
+    r"""[ ]?(?:[%°]|(?![xyzni]\b|pi\b|π|(?:or|and|to|but|plus|minus|times)\b)[°µ]?[^\W\d_][^\W\d_.]{0,23}
         (?:/[^\W\d_]{1,12})?(?:\^[23])?)?[\s)\]\"'”’.,;:!]*""",
     re.VERBOSE,
 )

@@ -40,7 +40,9 @@ _VOID = re.compile(
 _STRING = re.compile(
     r"""\\{1,3}"([^"\\\n]{0,2000})\\{1,3}"|"((?:[^"\\]|\\.){0,2000})"|'((?:[^'\\\n]|\\.){0,2000})'"""
 )
-_LETTER_START = re.compile(r"\(?([A-J])(?:\)|[.:,]?\s*$|[.:,]\s|\s+(?:because|since)\b)")
+_LETTER_START = re.compile(
+    r"\s*(?:(?i:option|choice)\s+)?\(?([A-J])(?:\)|[.:,]?\s*$|[.:,]\s|\s+(?:because|since)\b)"
+)
 _NUMBER_START = re.compile(r"[\s$€£¥(\\]*[-+−]?[\s$€£¥]*(?:[0-9]|\.[0-9]|\\[dtc]?frac)")
 _BULLET = re.compile(r"\s*(?:[-•*]\s+)?")
 _END = re.compile(r"(?<=\w\w)[.!?]\s+(?=[A-Z\"'(“])")
@@ -98,8 +100,15 @@ class _Reader:
                 return found.text if found else None
         return letter(phrase, self.letters, labeled=labeled and self.kind == "choice")
 
+    def briefly(self, value: str) -> str | None:
+        """Of a JSON value, which may be any sentence: taken if it starts with the answer or has a ``=``."""
+        if self.kind == "text":
+            return _whole_text(value)
+        starts = "=" in value or _NUMBER_START.match(value) or _LETTER_START.match(value) or self.kind is None
+        return self.strictly(value) or (self.loosely(value) if starts else self._by_value(value))
+
     def _by_value(self, phrase: str) -> str | None:
-        said = _text(phrase) if self.options else None
+        said = _text(phrase) if self.kind == "choice" and self.options else None
         same = [name for name, text in self.options.items() if same_answer(said, text)]
         return same[0].upper() if len(same) == 1 else None
 
@@ -218,12 +227,12 @@ def _from_json(text: str, start: int, reader: _Reader) -> str | None:
     quoted = _STRING.match(text, start)
     if not quoted:
         token = _TOKEN.match(text, start)
-        return reader.loosely(token[0]) if token else None
+        return reader.briefly(token[0]) if token else None
     content = next(group for group in quoted.groups() if group is not None)
     if "\\" in content:
         with contextlib.suppress(ValueError):
             content = str(json.loads(f'"{content}"', strict=False))
-    return _whole_text(content) if reader.kind == "text" else reader.loosely(content)
+    return reader.briefly(content)
 
 
 def _from_box(text: str, start: int, reader: _Reader) -> str | None:
@@ -238,9 +247,7 @@ def _from_box(text: str, start: int, reader: _Reader) -> str | None:
             break
     else:  # cut off
         return reader.strictly(text[start + 1 : start + PHRASE].split("\n")[0])
-    if reader.kind == "text":
-        return _whole_text(content)
-    answer = reader.loosely(content)
+    answer = _whole_text(content) if reader.kind == "text" else reader.loosely(content)
     return _expression(content) if answer is None and reader.kind == "number" else answer
 
 
