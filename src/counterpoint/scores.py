@@ -258,6 +258,8 @@ def _plain(value: Any, keep_secrets: bool) -> Any:
         return {str(key): _plain(item, keep_secrets) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item, keep_secrets) for item in value]
+    if isinstance(value, Struct):
+        return plain(value, keep_secrets=keep_secrets)
     return str(value)
 
 

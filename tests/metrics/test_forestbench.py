@@ -257,14 +257,22 @@ def test_a_left_out_reference_never_enters_the_headline():
         ([solvers(1, "theirs")], {"leave_out": "theirs"}, "made by 'theirs', which is left out"),
         ([solvers(1)], {"quality": [0.0]}, "no verified reference has a quality above 0"),
         ([solvers(1, origin=Origin(traces=("t1",)))], {}, "this very run"),
+        ([solvers(1, origin=Origin(dataset="sums"))], {"leave_out": "dataset"}, "own data set 'sums'"),
         ([solvers(1, origin=Origin(traces=("t1",)))], {"leave_out": "trace"}, "only verified reference"),
     ],
 )
 def test_a_bad_forest_gives_a_reason_and_no_number(references, options, reason):
-    graph = solvers(1, "ours", origin=Origin(traces=("t1",)))
+    graph = solvers(1, "ours", origin=Origin(dataset="sums", traces=("t1",)))
     score = forest_match(graph, references, **options)
     assert score.value is None
     assert reason in score.reason
+
+
+def test_the_own_data_set_can_be_left_out():
+    graph = solvers(1, origin=Origin(dataset="sums"))
+    references = [solvers(1, origin=Origin(dataset="sums")), solvers(2, origin=Origin(dataset="words"))]
+    assert by_nodes(graph, references, leave_out="dataset").value == pytest.approx(0.7)
+    assert by_nodes(solvers(1), references, leave_out="dataset").parts["references"] == 2
 
 
 def test_the_own_run_can_be_left_out_and_is_never_part_of_the_full_match():

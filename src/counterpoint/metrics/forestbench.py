@@ -130,8 +130,8 @@ def forest_match(
     references: role graphs of verified runs of the same task, or a `ReferenceSet` of them.
     quality: a family of `counterpoint.metrics.weighting.FAMILIES`, or one number >= 0 a reference.
     leave_out: ``generator`` drops references of the candidate's own generator (an empty generator equals
-        none); ``trace`` drops the candidate's own run only; None drops nothing; anything else names a
-        generator to drop.
+        none); ``trace`` drops the candidate's own run only, ``dataset`` all of its data set; None drops
+        nothing; anything else names a generator to drop.
     profile: ``strict`` or ``paper``, as in `similarity`.
 
     Returns
@@ -164,12 +164,13 @@ def match_many(
     forest = references if isinstance(references, ReferenceSet) else ReferenceSet(references)
     sims = forest.similarities(graphs, profile=profile)
     scores: list[Score | None] = [None] * len(graphs)
-    groups: dict[tuple[str, bytes], list[int]] = {}
+    groups: dict[tuple[str, str, bytes], list[int]] = {}
     for index, graph in enumerate(graphs):
-        groups.setdefault((graph.generator, forest.own(graph).tobytes()), []).append(index)
-    for (generator, own), members in groups.items():
-        candidate = generator, np.frombuffer(own, dtype=bool)
-        folded = _fold(forest, sims[members], candidate, quality, leave_out)
+        key = graph.generator, graph.origin.dataset, forest.own(graph).tobytes()
+        groups.setdefault(key, []).append(index)
+    for (*_, own), members in groups.items():
+        same = np.frombuffer(own, dtype=bool)
+        folded = _fold(forest, sims[members], graphs[members[0]], same, quality, leave_out)
         for index, score in zip(members, folded, strict=True):
             scores[index] = score
     return [score for score in scores if score is not None]
@@ -178,20 +179,20 @@ def match_many(
 def _fold(
     forest: ReferenceSet,
     sims: Floats,
-    candidate: tuple[str, NDArray[np.bool_]],
+    graph: RoleGraph,
+    own: NDArray[np.bool_],
     quality: Quality,
     leave_out: str | None,
 ) -> list[Score]:
-    """Scores of candidates that share their generator and which references are their own runs."""
-    generator, own = candidate
+    """Scores of candidates that share generator and data set with ``graph``, and their ``own`` references."""
     parts = {}
-    for name, mask in (("full", ~own), ("loo", forest.foreign(generator) & ~own)):
+    for name, mask in (("full", ~own), ("loo", forest.foreign(graph.generator) & ~own)):
         q = forest.quality(quality, mask)
         if q.any():
             parts[name] = weighted_means(sims[:, q > 0], q[q > 0]).tolist()
-    q = forest.quality(quality, forest.kept(generator, own, leave_out))
+    q = forest.quality(quality, forest.kept(graph, own, leave_out))
     used = q > 0
-    reason = _why_undefined(forest, candidate, used, quality, leave_out)
+    reason = _why_undefined(forest, graph, used, quality, leave_out)
     if reason:
         rows = [{name: values[row] for name, values in parts.items()} for row in range(len(sims))]
         return [Score.undefined(reason, parts=row) for row in rows]
@@ -218,13 +219,13 @@ def _fold(
 
 def _why_undefined(
     forest: ReferenceSet,
-    candidate: tuple[str, NDArray[np.bool_]],
+    graph: RoleGraph,
     used: NDArray[np.bool_],
     quality: Quality,
     leave_out: str | None,
 ) -> str:
     """Why Forest Match is undefined on the references in use, and what to do; empty where it is defined."""
-    generator, own = candidate
+    own = forest.own(graph)
     if not len(forest):
         return "no references for this task: add verified runs of it to the forest"
     if not forest.correct.any():
@@ -240,8 +241,12 @@ def _why_undefined(
         return "no verified reference has a quality above 0"
     if leave_out == "generator":
         return (
-            f"every verified reference was made by {generator!r}, the run's own framework: add "
+            f"every verified reference was made by {graph.generator!r}, the run's own framework: add "
             "runs of another one to the forest, or compare with its own other runs (leave_out=trace)"
+        )
+    if leave_out == "dataset":
+        return (
+            f"every verified reference is of the run's own data set {graph.origin.dataset!r}: use scope=all"
         )
     if leave_out == "trace":
         return "the only verified reference is this very run: add other runs of this task to the forest"

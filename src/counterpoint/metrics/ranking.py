@@ -19,13 +19,20 @@ from itertools import combinations
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from counterpoint.metrics.references import ReferenceSet
 from counterpoint.metrics.rolegraph import RoleGraph
 from counterpoint.metrics.weighting import FAMILIES, RHO, Floats, match_interval, weighted_means
 from counterpoint.score import Score
-from counterpoint.stats import holm, interval, kendall_tau, sign_flip_test
+from counterpoint.stats import (
+    holm,
+    interval,
+    kendall_tau,
+    minimum_detectable_difference,
+    sign_flip_test,
+)
 
 __all__ = [
     "Family",
@@ -89,7 +96,7 @@ def match_runs(
     similarities = references.similarities(graphs, profile=profile)
     for graph, row in zip(graphs, similarities, strict=True):
         own = references.own(graph)
-        kept = references.kept(graph.generator, own, leave_out)
+        kept = references.kept(graph, own, leave_out)
         match = Match(graph.generator, graph.origin.task, references, row, kept)
         if match.used.any() and not (match.used & own).any():
             found.append(match)
@@ -125,6 +132,8 @@ class Pair(Struct, frozen=True):
     """Bounds of the difference over the weights."""
     p: float | None
     p_holm: float | None
+    detectable: float | None
+    """The smallest true difference that so many tasks would show; None where they show none."""
     tie: bool
     """Within noise."""
 
@@ -200,17 +209,17 @@ def pairs(matches: Iterable[Match]) -> list[Pair]:
         if not shared:
             continue
         bounds = np.array([_difference_bounds(runs[a][task], runs[b][task]) for task in shared]).mean(axis=0)
-        p = sign_flip_test(differences).value if len(shared) > 1 else None
-        row = Pair(a, b, len(shared), _mean(differences), float(bounds[0]), float(bounds[1]), p, None, True)
-        rows.append(row)
+        p = detectable = None
+        if len(shared) > 1:
+            p = sign_flip_test(differences).value
+            detectable = minimum_detectable_difference(float(np.std(differences, ddof=1)), len(shared))
+        low, high = map(float, bounds)
+        rows.append(Pair(a, b, len(shared), _mean(differences), low, high, p, None, detectable, True))
     corrected = holm([row.p for row in rows])
     return [
-        Pair(
-            row.a, row.b, row.tasks, row.difference, row.low, row.high, row.p,
-            None if np.isnan(p) else float(p), bool(np.isnan(p) or p > LEVEL),
-        )
+        row if np.isnan(p) else replace(row, p_holm=float(p), tie=bool(p > LEVEL))
         for row, p in zip(rows, corrected, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def families(matches: Iterable[Match]) -> list[Family]:

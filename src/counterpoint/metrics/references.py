@@ -47,6 +47,7 @@ class ReferenceSet(Sequence[RoleGraph]):
             self._pair_index[self._role_index[source], self._role_index[target]] = index
         self._roles, self._edges = self._counts(self.references)
         self._shapes = _shapes(self.references)
+        self.datasets = np.array([graph.origin.dataset for graph in self.references], dtype=object)
         self._weights: dict[tuple[str, bytes], Floats] = {}
         self._traces: dict[str, list[int]] = {}
         for index, graph in enumerate(self.references):
@@ -115,17 +116,17 @@ class ReferenceSet(Sequence[RoleGraph]):
 
     def foreign(self, generator: str) -> NDArray[np.bool_]:
         """Which references another generator made; an empty generator equals none, itself included."""
-        if not generator:
-            return np.ones(len(self.references), dtype=bool)
-        return np.asarray(self.generators != generator, dtype=bool)
+        return _differ(self.generators, generator)
 
-    def kept(self, generator: str, own: NDArray[np.bool_], leave_out: str | None) -> NDArray[np.bool_]:
-        """Which references stay for a candidate of ``generator`` under ``leave_out``."""
+    def kept(self, graph: RoleGraph, own: NDArray[np.bool_], leave_out: str | None) -> NDArray[np.bool_]:
+        """Which references stay for a candidate under ``leave_out``."""
         if leave_out is None:
             return np.ones(len(self.references), dtype=bool)
         if leave_out == "trace":
             return ~own
-        return self.foreign(generator if leave_out == "generator" else leave_out)
+        if leave_out == "dataset":
+            return _differ(self.datasets, graph.origin.dataset)
+        return self.foreign(graph.generator if leave_out == "generator" else leave_out)
 
     def own(self, graph: RoleGraph) -> NDArray[np.bool_]:
         """Which references are the very run that ``graph`` was made from."""
@@ -133,6 +134,11 @@ class ReferenceSet(Sequence[RoleGraph]):
         for trace in graph.origin.traces:
             same[self._traces.get(trace, [])] = True
         return same
+
+
+def _differ(names: NDArray[np.object_], name: str) -> NDArray[np.bool_]:
+    """Which names are other ones; an empty name equals none."""
+    return np.asarray(names != name, dtype=bool) if name else np.ones(len(names), dtype=bool)
 
 
 def _comparison(profile: str, edges: str | None, topo: str | None) -> tuple[str, str]:
