@@ -248,4 +248,4 @@ def test_agents_that_hardly_say_anything_give_a_value_or_a_reason(texts: list[st
 def test_an_embedder_of_the_wrong_shape_is_named():
     (row,) = cp.evaluate([team()], ["ids"], embedder=lambda texts: np.zeros(3)).rows
     assert row.value is None
-    assert "gave shape (3,) for" in row.reason
+    assert "of shape (3,) for 2 texts" in row.reason

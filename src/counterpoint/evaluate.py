@@ -11,21 +11,21 @@ import multiprocessing
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from counterpoint.adapters.gold import read_gold
 from counterpoint.contracts import Context, Embedder, Metric
 from counterpoint.errors import CounterpointError, ModelError, UsageError
 from counterpoint.graph import CollaborationGraph
 from counterpoint.metrics import DEFAULT, metric
+from counterpoint.models.embed import TextEmbedder
 from counterpoint.models.embed import embedder as load_embedder
 from counterpoint.score import Row, Score
 from counterpoint.scores import Scores, TraceInfo
@@ -194,11 +194,11 @@ class _Judge:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.warnings: list[str] = []
-        self.embed: _Vectors | None = None
+        self.embed: TextEmbedder | None = None
         self.embed_missing = ""
         if settings.embeds:
             try:
-                self.embed = _Vectors(load_embedder(settings.embedder, cache=settings.cache))
+                self.embed = load_embedder(settings.embedder, cache=settings.cache)
             except (ModelError, ImportError) as error:
                 self.embed_missing = f"no embedder: {error}"
                 self.warnings.append(self.embed_missing)
@@ -212,7 +212,9 @@ class _Judge:
             contexts.append(context)
             chunk.unmatched += not matched
         if self.embed is not None:
-            self.embed.prefetch(step.text for context in contexts for step in context.graph.steps)
+            texts = [step.text for context in contexts for step in context.graph.steps if step.text.strip()]
+            with suppress(CounterpointError):  # the metrics meet the same error and name it in their rows
+                self.embed.prefetch(texts)
         for context in contexts:
             trace = context.trace
             chunk.infos.append(
@@ -266,36 +268,7 @@ class _Judge:
             )
 
 
-class _Vectors:
-    """An embedder that remembers one batch of traces, so that their texts are embedded together."""
-
-    def __init__(self, embed: Embedder) -> None:
-        self.embed = embed
-        self.id = str(getattr(embed, "id", None) or getattr(embed, "__qualname__", type(embed).__name__))
-        self.known: dict[str, NDArray[np.floating]] = {}
-
-    def prefetch(self, texts: Iterable[str]) -> None:
-        self.known = {}
-        self._add(dict.fromkeys(text for text in texts if text.strip()))
-
-    def __call__(self, texts: list[str], /) -> NDArray[np.floating]:
-        self._add(dict.fromkeys(text for text in texts if text not in self.known))
-        return np.stack([self.known[text] for text in texts]) if texts else np.empty((0, 0))
-
-    def _add(self, texts: Iterable[str]) -> None:
-        new = list(texts)
-        if not new:
-            return
-        vectors = np.asarray(self.embed(new), dtype=np.float64)
-        if vectors.ndim != 2 or len(vectors) != len(new):
-            raise ModelError(
-                f"embedder {self.id} gave shape {vectors.shape} for {len(new)} texts: "
-                f"it has to give ({len(new)}, d)"
-            )
-        self.known.update(zip(new, vectors, strict=True))
-
-
-def _signature(chosen: Metric, settings: Settings, embed: _Vectors | None) -> dict[str, Any]:
+def _signature(chosen: Metric, settings: Settings, embed: TextEmbedder | None) -> dict[str, Any]:
     """All that could change the metric's number."""
     signature: dict[str, Any] = {
         "metric": chosen.name,

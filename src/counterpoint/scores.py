@@ -254,6 +254,8 @@ def _plain(value: Any, keep_secrets: bool) -> Any:
     if isinstance(value, str):
         clean = value.encode("utf-8", "replace").decode()
         return clean if keep_secrets else mask(clean)
+    if isinstance(value, Struct):
+        value = msgspec.structs.asdict(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(item, keep_secrets) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -311,7 +311,7 @@ def _mend(value: Any, mended: set[str]) -> Any:
             mended.add("lone surrogates in the text were replaced by U+FFFD")
         return clean
     if isinstance(value, float) and not math.isfinite(value):
-        mended.add("NaN or infinite numbers were read as null")
+        mended.add("numbers that are not finite were read as null")
         return None
     if isinstance(value, list):
         return [_mend(item, mended) for item in value]

@@ -35,7 +35,7 @@ def junit(result: CheckResult) -> str:
         suite.add_testcase(case)
     document = JUnitXml()
     document.add_testsuite(suite)
-    text: bytes = document.tostring()
+    text: bytes = document.tostring()  # type: ignore[no-untyped-call]
     return text.decode()
 
 
