@@ -24,6 +24,8 @@ TABLE: dict[str, str] = {
     "phoenix": "counterpoint.adapters.phoenix",
     "langsmith": "counterpoint.adapters.langsmith",
     "mlflow": "counterpoint.adapters.mlflow",
+    "openai_agents": "counterpoint.adapters.openai_agents",
+    "openai_agents_items": "counterpoint.adapters.openai_agents_items",
     "autogen": "counterpoint.adapters.autogen",
     "chat": "counterpoint.adapters.chat",
 }

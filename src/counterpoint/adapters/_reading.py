@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from counterpoint.adapters._files import File, expand
 from counterpoint.adapters._join import join
+from counterpoint.adapters._pair import pair
 from counterpoint.adapters._source import MAX_BYTES, UNREADABLE, open_source
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError, UsageError
@@ -112,7 +113,7 @@ class Reading(Iterator[Trace]):
         self._exclude, self._rename, self._system = exclude, rename, system
         self._options = options
         self._ids: set[str] = set()
-        raw = self._files(arguments)
+        raw = pair(self._files(arguments))
         self._traces = map(self._finish, join(raw, group_by) if group_by else raw)
 
     def __iter__(self) -> Reading:

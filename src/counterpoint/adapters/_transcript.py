@@ -1,0 +1,207 @@
+"""Logs of messages as spans: who said what, called which tool, and which agent ran inside the call.
+
+Formats that record messages, not spans, make spans of them here, so that turns are split, merged and joined
+by the same rules as everywhere (`_turns`, `_runs`)::
+
+    transcript = Transcript()
+    lead = transcript.speaker("lead")
+    lead.hear(Chat("What is the population of Lyon?", "user"))
+    lead.say(Chat("", "assistant", calls=(ToolCall("c1", "searcher", '{"task": "Lyon"}'),)))
+    searcher = transcript.speaker("searcher", inside=lead.call("c1"))
+    searcher.say(Chat("520,000", "assistant"))
+    searcher.done()
+    lead.result("c1", "520,000")
+    lead.say(Chat("About half a million.", "assistant"))
+    lead.done()
+    transcript.traces(source="run.json", format="mine")
+
+Events come in their order. Where times are known they are kept, pushed apart by a nanosecond where they are
+equal or run backward; where none is known the trace has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from counterpoint.adapters._messages import Chat, ToolCall
+from counterpoint.adapters._runs import Dialect, Relation, traces
+from counterpoint.adapters._spans import Reading, Span, Tree
+from counterpoint.errors import TraceError
+from counterpoint.trace import Trace, Usage
+
+__all__ = ["Speaker", "Transcript"]
+
+_READING = "reading"
+
+
+class Transcript:
+    """The spans of one run, made from its messages in order."""
+
+    def __init__(self) -> None:
+        self._spans: list[Span] = []
+        self._relations: list[tuple[Span, Span]] = []
+        self._turns = 0
+        self._now = 0
+        self._timed = False
+
+    def speaker(
+        self,
+        agent: str,
+        *,
+        id: str = "",
+        agent_id: str = "",
+        inside: Span | None = None,
+        at: float | None = None,
+        control: bool = False,
+    ) -> Speaker:
+        """Begins a turn of ``agent``; ``inside``: the tool call that runs it. ``at``: seconds."""
+        self._turns += 1
+        reading = Reading("agent", agent, agent_id, rule="the format's agent name", control=control)
+        return Speaker(self, self.begin(reading, inside, id=id or str(self._turns), at=at))
+
+    def begin(self, reading: Reading, parent: Span | None, *, id: str = "", at: float | None = None) -> Span:
+        """A span that begins now; it has no end before `end`."""
+        span = Span(
+            id=id or f"span {len(self._spans)}",
+            name=reading.agent or reading.tool or reading.role,
+            parent=parent.id if parent is not None else "",
+            start=self._tick(at),
+            attributes={_READING: reading},
+        )
+        self._spans.append(span)
+        return span
+
+    def end(self, span: Span, at: float | None = None) -> None:
+        """Ends a span now."""
+        span.end = self._tick(at)
+
+    def relate(self, source: Span, target: Span) -> None:
+        """The turn of ``source`` was heard by that of ``target``, as the format states."""
+        self._relations.append((source, target))
+
+    def _tick(self, at: float | None) -> int:
+        if at is not None:
+            self._timed = True
+        self._now = max(self._now + 1, int((at or 0) * 1e9))
+        return self._now
+
+    def traces(self, *, source: str, format: str, **facts: Any) -> Iterator[Trace | TraceError]:
+        """The trace, or the reason why there is none; ``facts`` are fields of Trace."""
+        labels = facts.pop("labels", {})
+        dialect = Dialect(
+            lambda span: span.attributes[_READING],
+            relations=self._stated,
+            facts=lambda tree: {**facts, "labels": labels},
+        )
+        for trace in traces(self._spans, dialect, source=source, format=format):
+            if isinstance(trace, TraceError):
+                yield trace
+                continue
+            trace = replace(trace, labels=labels)  # Without those that tell of spans: the file has none.
+            yield trace if self._timed else _without_times(trace)
+
+    def _stated(self, tree: Tree) -> Iterator[Relation]:
+        places = {span.id: at for at, span in enumerate(tree.spans)}
+        for source, target in self._relations:
+            yield places[source.id], places[target.id], "explicit"
+
+
+class Speaker:
+    """One agent at work, from the begin of its turn to its end."""
+
+    def __init__(self, transcript: Transcript, span: Span) -> None:
+        self.span = span
+        self._transcript = transcript
+        self._history: list[Chat] = []
+        self._asked: dict[str, ToolCall] = {}
+        self._tools: dict[str, Span] = {}
+        """Tool spans that are not ended, by call id."""
+        self._news = 0
+        """Where that part of the history begins which the last prompt of this turn did not hold."""
+
+    def hear(self, *messages: Chat) -> None:
+        """Messages that the agent is shown from now on."""
+        self._history += messages
+
+    def say(
+        self,
+        reply: Chat,
+        usage: Usage | None = None,
+        *,
+        at: float | None = None,
+        until: float | None = None,
+        shown: list[Chat] | None = None,
+        error: str | None = None,
+    ) -> None:
+        """One model call and its reply; ``shown`` where its prompt is not simply all that came before."""
+        prompt = self._history[self._news :] if shown is None else shown
+        reading = Reading("model", shown=prompt, said=[reply], usage=usage)
+        span = self._transcript.begin(reading, self.span, at=at)
+        span.error = error
+        self._transcript.end(span, until)
+        self._news = len(self._history)
+        self._history.append(reply)
+        self._asked |= {call.id: call for call in reply.calls}
+
+    def call(self, id: str, name: str = "", arguments: str = "", *, at: float | None = None) -> Span:
+        """The span of a tool call, begun now if it was not before: what runs in it is put inside."""
+        if id not in self._tools:
+            asked = self._asked.get(id) or ToolCall(id, name, arguments)
+            reading = Reading("tool", tool=asked.name, arguments=asked.arguments, call=asked.id)
+            self._tools[id] = self._transcript.begin(reading, self.span, at=at)
+        return self._tools[id]
+
+    def result(
+        self,
+        id: str,
+        text: str,
+        *,
+        name: str = "",
+        arguments: str = "",
+        failed: bool = False,
+        at: float | None = None,
+    ) -> None:
+        """Ends a tool call with its result, which the agent is shown from now on."""
+        ran_agents = id in self._tools
+        span = self.call(id, name, arguments)
+        self._transcript.end(self._tools.pop(id), at)
+        if failed:
+            span.error = text or "error"
+        else:
+            span.attributes[_READING].result = text
+        self.hear(Chat(text, "tool", answers=id))
+        if ran_agents:
+            self._news = 0  # A new part of the turn begins: its prompt is told in full.
+
+    def hand_over(self, target: str, *, at: float | None = None) -> None:
+        """The agent passes control, and with it the conversation, to ``target``."""
+        span = self._transcript.begin(Reading("tool", tool="handoff", target=target), self.span, at=at)
+        self._transcript.end(span)
+
+    def done(self, at: float | None = None) -> None:
+        """Ends the turn; calls still open have no result. Asked-for calls that nobody ran are kept."""
+        answered = {chat.answers for chat in self._history if chat.answers}
+        for asked in self._asked:
+            if asked not in answered:
+                self.call(asked)
+        for span in self._tools.values():
+            self._transcript.end(span)
+        self._tools.clear()
+        self._transcript.end(self.span, at)
+
+
+def _without_times(trace: Trace) -> Trace:
+    """The trace without the made-up times that put its events in order."""
+    steps = tuple(
+        replace(
+            step,
+            started_at=None,
+            ended_at=None,
+            calls=tuple(replace(call, started_at=None, ended_at=None) for call in step.calls),
+        )
+        for step in trace.steps
+    )
+    return replace(trace, steps=steps)
