@@ -69,6 +69,9 @@ class Summary(Struct, frozen=True):
     """Why rows are undefined, with counts."""
     note: str = ""
     """How the interval was made, or why there is none."""
+    low: float | None = None
+    high: float | None = None
+    """forest_match: means of the rows' exact bounds over the weights of their references."""
 
 
 class Document(Struct, frozen=True):
@@ -175,6 +178,7 @@ def _summarize(system: str | None, name: str, rows: list[Row]) -> Summary:
             reasons[row.reason] = reasons.get(row.reason, 0) + 1
     base = name.partition("(")[0]
     bounds = interval(values, proportion=base == "accuracy")
+    low, high = (_mean_part(rows, part) if base == "forest_match" else None for part in ("low", "high"))
     return Summary(
         system=system,
         metric=name,
@@ -186,7 +190,16 @@ def _summarize(system: str | None, name: str, rows: list[Row]) -> Summary:
         micro=_micro(rows) if base == "upr" else None,
         reasons=reasons,
         note=bounds.reason or bounds.method + (" (rough: fewer than 10)" if bounds.rough else ""),
+        low=low,
+        high=high,
     )
+
+
+def _mean_part(rows: list[Row], part: str) -> float | None:
+    """Mean of a part over the defined rows; None where a row lacks it."""
+    values = [row.parts.get(part) for row in rows if row.value is not None]
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
 def _micro(rows: list[Row]) -> float | None:

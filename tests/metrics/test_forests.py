@@ -12,6 +12,7 @@ from counterpoint.metrics.forest_match import chance_adjusted, specificity
 from counterpoint.metrics.forests import build_forest, read_forest
 from counterpoint.metrics.rolegraph import RoleGraph
 from counterpoint.trace import Step, Trace, Transfer, Usage
+from counterpoint.view.table import interval_text
 
 
 def chain(system, *agents, task="2+2?", correct=True, tokens=None, **more):
@@ -115,6 +116,22 @@ def test_a_run_is_matched_with_the_runs_of_other_systems_by_default(tmp_path):
     assert found.parts["coverage"] == 1
     best = row(chain("ours", "planner", "solver", "verifier"), f"best_similarity(forest={path})")
     assert best.value == found.parts["best"] >= found.value
+
+
+def test_a_table_of_scores_never_shows_a_match_without_its_bounds(tmp_path):
+    scores = cp.evaluate(RUNS[:2], [f"forest_match(forest={saved(tmp_path)})"])
+    for entry in scores.summary():
+        assert entry.low <= entry.mean <= entry.high
+        assert "weights [" in interval_text(entry)
+    one = cp.evaluate(RUNS[:1], [f"forest_match(forest={saved(tmp_path)})"]).summary()[0]
+    assert (one.ci_low, interval_text(one)[:9]) == (None, "weights [")
+
+
+def test_editing_texts_changes_no_match(tmp_path):
+    metric = f"forest_match(forest={saved(tmp_path)})"
+    run = chain("x", "planner", "solver", "critic")
+    edited = replace(run, steps=tuple(replace(step, text="quite other words") for step in run.steps))
+    assert row(edited, metric).value == row(run, metric).value
 
 
 def test_the_signature_names_role_table_and_forest(tmp_path):

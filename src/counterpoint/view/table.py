@@ -106,11 +106,15 @@ def _is_share(text: str) -> bool:
 
 
 def interval_text(entry: Summary) -> str:
-    """``[low, high]``, with ``~`` before a rough one; empty where there is none."""
-    if entry.ci_low is None or entry.ci_high is None:
-        return ""
-    rough = "~" if "rough" in entry.note else ""
-    return f"{rough}[{number(entry.ci_low, entry.metric)}, {number(entry.ci_high, entry.metric)}]"
+    """``[low, high]``, with ``~`` before a rough one; then the bounds over weights; empty without either."""
+    parts = []
+    if entry.ci_low is not None and entry.ci_high is not None:
+        rough = "~" if "rough" in entry.note else ""
+        parts.append(f"{rough}[{number(entry.ci_low, entry.metric)}, {number(entry.ci_high, entry.metric)}]")
+    if entry.low is not None and entry.high is not None:
+        low, high = number(entry.low, entry.metric), number(entry.high, entry.metric)
+        parts.append(f"weights [{low}, {high}]")
+    return " ".join(parts)
 
 
 def _reasons(entries: list[Summary]) -> Iterator[Text]:
