@@ -21,6 +21,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from counterpoint.adapters.gold import read_gold
+from counterpoint.answers import read_answer
 from counterpoint.contracts import Context, Embedder, Metric
 from counterpoint.errors import CounterpointError, ModelError, UsageError
 from counterpoint.graph import CollaborationGraph
@@ -131,6 +132,8 @@ def _checked(settings: Settings) -> Settings:
         raise UsageError(f"evidence {settings.evidence!r} is none of {', '.join(EVIDENCE)}")
     if settings.answers is not None and settings.answers not in KINDS:
         raise UsageError(f"kind of answer {settings.answers!r} is none of {', '.join(KINDS)}")
+    if settings.answer_pattern is not None:
+        read_answer("", pattern=settings.answer_pattern)
     asked = {str(chosen.bound["profile"]) for chosen in settings.metrics if "profile" in chosen.bound}
     profiles = asked or {settings.profile}
     if asked and (len(asked) > 1 or settings.profile not in ("strict", *asked)):
@@ -250,6 +253,8 @@ class _Judge:
         for chosen, signature in zip(self.settings.metrics, self.signatures, strict=True):
             try:
                 score = chosen.compute(context, **chosen.values(self.settings.profile))
+            except UsageError:
+                raise  # a parameter that no trace can be judged by
             except CounterpointError as error:
                 score = Score.undefined(str(error))
             except Exception as error:  # a metric's bug must not cost the other rows
