@@ -13,6 +13,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -265,8 +266,7 @@ def _plain(value: Any, keep_secrets: bool) -> Any:
     if isinstance(value, int):
         return value if abs(value) <= MAX_SAFE_INT else str(value)
     if isinstance(value, str):
-        clean = value.encode("utf-8", "replace").decode()
-        return clean if keep_secrets else mask(clean)
+        return _clean(value) if keep_secrets else _masked(value)
     if isinstance(value, Struct):
         value = msgspec.structs.asdict(value)
     if isinstance(value, Mapping):
@@ -276,6 +276,15 @@ def _plain(value: Any, keep_secrets: bool) -> Any:
     if isinstance(value, Struct):
         return plain(value, keep_secrets=keep_secrets)
     return str(value)
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+@lru_cache(maxsize=4096)  # rows repeat metrics, systems, reasons and signatures
+def _masked(text: str) -> str:
+    return mask(_clean(text))
 
 
 def json_schema() -> dict[str, Any]:
