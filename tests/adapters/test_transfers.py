@@ -173,7 +173,7 @@ def test_containment_agrees_with_naive_search_on_random_texts() -> None:
 
     needles = sorted({text(rng.randint(3, 12)) for _ in range(60)})
     haystacks = [text(rng.randint(0, 60)) for _ in range(80)]
-    for haystack, found in zip(haystacks, _containment.find(needles, haystacks), strict=True):
+    for haystack, found in zip(haystacks, _containment.Needles(needles).find(haystacks), strict=True):
         naive = {
             (start, start + len(needle), index)
             for index, needle in enumerate(needles)

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MIN_CHARACTERS", "Match", "find", "normal"]
+__all__ = ["MIN_CHARACTERS", "Match", "Needles", "normal"]
 
 MIN_CHARACTERS = 40
 """Shorter texts are too likely to recur by chance and are not looked for inside others."""
@@ -27,11 +29,11 @@ Match = tuple[int, int, int]
 """Start and end in the normalized haystack, and the needle's index."""
 
 _WINDOW = 16
-_SAMPLES = 8
-_BLOCK = 1 << 20
-_TABLE_BITS = 22
+_SAMPLES = 4
+_BLOCK = 1 << 17
+_TABLE_BITS = 20
 _MOST_OCCURRENCES = 64
-_FACTORS = (np.uint32(0x9E3779B1), np.uint32(0x85EBCA77), np.uint32(0xC2B2AE3D), np.uint32(0x27D4EB2F))
+_FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[nrtbf])")
 _LOWER = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
 _NOISE = bytes(code for code in range(128) if not chr(code).isalnum())
@@ -54,30 +56,34 @@ def _unescaped(match: re.Match[str]) -> str:
     return chr(int(match[1], 16)) if match[1] else " "
 
 
-def find(needles: Sequence[bytes], haystacks: Iterable[bytes]) -> list[list[Match]]:
-    """For each haystack the needles found in it, by start; at most 64 occurrences of one needle.
+class Needles:
+    """Texts to be looked for in others, filed for it once.
 
-    Both are normalized texts. Needles shorter than 16 bytes are never found. The same needle twice is found
-    under its first index only.
-
-    >>> find([b"abcdefghijklmnopqrst"], [b"-abcdefghijklmnopqrst-", b"nothing of the kind"])
+    >>> Needles([b"abcdefghijklmnopqrst"]).find([b"-abcdefghijklmnopqrst-", b"nothing of the kind"])
     [[(1, 21, 0)], []]
     """
-    shelves = _shelves(needles)
-    if not shelves:
-        return [[] for _ in haystacks]
-    table = np.zeros(1 << _TABLE_BITS, dtype=bool)
-    table[_slots(_hashes(b"".join(shelves))[::_WINDOW])] = True
-    found: list[list[Match]] = []
-    block: list[bytes] = []
-    size = 0
-    for haystack in haystacks:
-        block.append(haystack)
-        size += len(haystack)
-        if size >= _BLOCK:
-            found += _find_in_block(block, shelves, table)
-            block, size = [], 0
-    return found + _find_in_block(block, shelves, table)
+
+    def __init__(self, needles: Sequence[bytes]) -> None:
+        """Takes normalized texts; those under 16 bytes are never found, a repeated one by its first index."""
+        self._shelves = _shelves(needles)
+        self._table = np.zeros(1 << _TABLE_BITS if self._shelves else 1, dtype=bool)
+        if self._shelves:
+            self._table[_slots(b"".join(self._shelves), 0, _WINDOW)] = True
+
+    def find(self, haystacks: Iterable[bytes]) -> list[list[Match]]:
+        """The needles in each haystack, a normalized text, by start; at most 64 occurrences of each."""
+        if not self._shelves:
+            return [[] for _ in haystacks]
+        found: list[list[Match]] = []
+        block: list[bytes] = []
+        size = 0
+        for haystack in haystacks:
+            block.append(haystack)
+            size += len(haystack)
+            if size >= _BLOCK:
+                found += _find_in_block(block, self._shelves, self._table)
+                block, size = [], 0
+        return found + _find_in_block(block, self._shelves, self._table)
 
 
 # A shelf holds the needles filed under one window: offset of the window in them -> length -> text -> index.
@@ -86,37 +92,44 @@ _Shelf = dict[int, dict[int, dict[bytes, int]]]
 
 def _shelves(needles: Sequence[bytes]) -> dict[bytes, _Shelf]:
     windows = [_sampled_windows(needle) for needle in needles]
-    frequency = Counter(window for sampled in windows for window in sampled.values())
+    frequency = Counter(window for sampled in windows for window in sampled)
     shelves: dict[bytes, _Shelf] = {}
     for index, (needle, sampled) in enumerate(zip(needles, windows, strict=True)):
         if not sampled:
             continue
-        offset = min(sampled, key=lambda at: (frequency[sampled[at]], at))
-        lengths = shelves.setdefault(sampled[offset], {}).setdefault(offset, {})
+        counts = [frequency[window] for window in sampled]
+        place = counts.index(min(counts))
+        offset = (len(needle) - _WINDOW) * place // (_SAMPLES - 1)
+        lengths = shelves.setdefault(sampled[place], {}).setdefault(offset, {})
         lengths.setdefault(len(needle), {}).setdefault(needle, index)
     return shelves
 
 
-def _sampled_windows(needle: bytes) -> dict[int, bytes]:
+def _sampled_windows(needle: bytes) -> list[bytes]:
+    """Windows at even distances, the first and the last among them; none of a needle that is too short."""
     last = len(needle) - _WINDOW
     if last < 0:
-        return {}
-    offsets = {last * part // (_SAMPLES - 1) for part in range(_SAMPLES)}
-    return {offset: needle[offset : offset + _WINDOW] for offset in offsets}
+        return []
+    return [needle[(offset := last * part // (_SAMPLES - 1)) : offset + _WINDOW] for part in range(_SAMPLES)]
 
 
-def _hashes(data: bytes) -> NDArray[np.uint32]:
-    """Hash of every window of 16 bytes, by doubling: two neighboring halves make one whole."""
-    values = np.frombuffer(data, dtype=np.uint8).astype(np.uint32)
-    width = 1
-    for factor in _FACTORS:
-        values = values[:-width] * factor + values[width:] if len(values) > width else values[:0]
-        width *= 2
-    return values
+def _slots(data: bytes, start: int, step: int) -> NDArray[np.uint64]:
+    """Where in the bit table the windows at ``start``, ``start + step``, ... belong; ``step`` is 8 or 16.
+
+    A window is hashed as two numbers of 8 bytes, read in place.
+    """
+    words: NDArray[np.uint64] = np.frombuffer(data, dtype="<u8", offset=start, count=(len(data) - start) // 8)
+    hashes: NDArray[np.uint64] = (words[:-1] * _FACTORS[0] + words[1:] * _FACTORS[1])[:: step // 8]
+    return hashes >> np.uint64(64 - _TABLE_BITS)
 
 
-def _slots(hashes: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    return (hashes * np.uint32(0x9E3779B1)) >> np.uint32(32 - _TABLE_BITS)
+def _hits(data: bytes, table: NDArray[np.bool_]) -> list[int]:
+    """Positions of the windows that may be some needle's, in order."""
+    found = [
+        np.flatnonzero(table[_slots(data, start, 8)]) * 8 + start
+        for start in range(min(8, len(data) - _WINDOW + 1))
+    ]
+    return np.sort(np.concatenate(found)).tolist() if found else []
 
 
 def _find_in_block(
@@ -124,17 +137,14 @@ def _find_in_block(
 ) -> list[list[Match]]:
     data = b"\0".join(block)
     found: list[list[Match]] = [[] for _ in block]
-    hits = np.flatnonzero(table[_slots(_hashes(data))])
-    if not len(hits):
-        return found
-    starts = np.cumsum([0, *(len(text) + 1 for text in block)])
-    owners = np.searchsorted(starts, hits, side="right") - 1
+    starts = list(accumulate((len(text) + 1 for text in block), initial=0))
     counts: Counter[tuple[int, int]] = Counter()
-    for position, owner in zip(hits.tolist(), owners.tolist(), strict=True):
+    for position in _hits(data, table):
         shelf = shelves.get(data[position : position + _WINDOW])
         if shelf is None:
             continue
-        base = int(starts[owner])
+        owner = bisect_right(starts, position) - 1
+        base = starts[owner]
         for offset, lengths in shelf.items():
             start = position - offset
             if start < base:

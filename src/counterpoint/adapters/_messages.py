@@ -58,6 +58,10 @@ class Chat(Message, gc=False):
 
 
 ROLES = {
+    "user": "user",
+    "assistant": "assistant",
+    "system": "system",
+    "tool": "tool",
     "ai": "assistant",
     "aimessage": "assistant",
     "aimessagechunk": "assistant",
@@ -76,8 +80,9 @@ ROLES = {
 
 def role_of(role: Any) -> str:
     """The role in lower case, synonyms brought together."""
-    name = role.lower() if isinstance(role, str) else ""
-    return ROLES.get(name, name)
+    if not isinstance(role, str):
+        return ""
+    return ROLES.get(role) or ROLES.get(role.lower()) or role.lower()
 
 
 def json_or_text(value: Any) -> Any:
@@ -103,6 +108,8 @@ def whole(value: Any) -> int | None:
     >>> whole("25"), whole(25.0), whole(True), whole("many")
     (25, 25, None, None)
     """
+    if type(value) is int or value is None:
+        return value
     if isinstance(value, str):
         value = int(value) if value.strip().isdecimal() else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -116,7 +123,14 @@ def chats(value: Any, role: str = "") -> list[Chat]:
     if isinstance(value, str):
         return [Chat(value, role)] if value.strip() else []
     if isinstance(value, list):
-        return [chat for item in value for chat in chats(item, role)]
+        found: list[Chat] = []
+        for item in value:
+            plain = _plain_text(item) if type(item) is dict else None
+            if plain is not None:
+                found.append(Chat(plain, role_of(item["role"])))
+            else:
+                found += chats(item, role)
+        return found
     if not isinstance(value, dict):
         return []
     for key in ("messages", "choices", "generations"):
@@ -136,11 +150,24 @@ def _message(item: dict[str, Any], role: str) -> list[Chat]:
     if message is not None:
         return chats(message, role_of(item.get("role")) or role or "assistant")
     kind = item.get("type")
-    if kind in _ITEMS:
+    if isinstance(kind, str) and kind in _ITEMS:
         made: list[Chat] = _ITEMS[kind](item)
         return made
     own_role = role_of(item.get("role")) or (role_of(kind) if kind not in (None, "message") else "") or role
     return _from_content(item, own_role)
+
+
+def _plain_text(item: dict[str, Any]) -> str | None:
+    """The text of a message that is nothing but a role and a text, as most are; None for any other."""
+    if len(item) != 2 or "role" not in item:
+        return None
+    parts = item.get("parts")
+    if type(parts) is list:
+        part = parts[0] if len(parts) == 1 else None
+        text = part.get("content") if type(part) is dict and part.get("type") == "text" else None
+    else:
+        text = item.get("content")
+    return text if type(text) is str and text and text[0] not in "[{" else None
 
 
 def _from_content(item: dict[str, Any], role: str) -> list[Chat]:

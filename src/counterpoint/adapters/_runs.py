@@ -13,20 +13,22 @@ there is no other.
 
 from __future__ import annotations
 
+import gc
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from counterpoint.adapters._spans import Reading, Scope, Span, Tree, find_scopes, prompt, scopes_under
+from counterpoint.adapters._spans import Reading, Scope, Span, Tree, find_scopes, prompt
 from counterpoint.adapters._transfers import Turn, add_context, add_sequence, to_trace
 from counterpoint.adapters._turns import Part, fold, handover, parts_in_order, turn_of
 from counterpoint.errors import TraceError
 from counterpoint.trace import Evidence, Kind, Trace
 
-__all__ = ["Dialect", "Relation", "traces"]
+__all__ = ["Dialect", "Relation", "no_collection", "traces"]
 
 Relation = tuple[int, int, Evidence]
 """Two spans, by place in the tree: the turn of the first was heard by the turn of the second."""
@@ -50,8 +52,8 @@ def traces(
     spans: Sequence[Span], dialect: Dialect, *, source: str, format: str, warnings: Sequence[str] = ()
 ) -> Iterator[Trace | TraceError]:
     """Every run among the spans; a TraceError where they hold no turn of any agent."""
-    runs = [_Run(group, dialect) for group in _joined(spans)]
-    held = [run for run in runs if run.turns]
+    with no_collection():
+        held = [run for group in _joined(spans) if (run := _Run(group, dialect)).turns]
     if not held:
         what = f"{len(spans)} spans" if spans else "no spans"
         yield TraceError(
@@ -60,7 +62,21 @@ def traces(
             source=source,
         )
     for run in held:
-        yield run.trace(source=f"{source} ({format})", format=format, warnings=warnings)
+        with no_collection():
+            trace = run.trace(source=f"{source} ({format})", format=format, warnings=warnings)
+        yield trace
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Cyclic garbage is not looked for: where millions of objects are made, that takes half the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _joined(spans: Sequence[Span]) -> list[list[Span]]:
@@ -73,14 +89,15 @@ def _joined(spans: Sequence[Span]) -> list[list[Span]]:
             trace = parents[trace]
         return trace
 
-    home = {span.id: span.trace for span in spans} if any(span.links for span in spans) else {}
-    for span in spans:
-        for link in span.links:
-            if link in home:
-                parents[root(home[link])] = root(span.trace)
+    if any(span.links for span in spans):
+        home = {span.id: span.trace for span in spans}
+        for span in spans:
+            for link in span.links:
+                if link in home:
+                    parents[root(home[link])] = root(span.trace)
     groups: dict[str, list[Span]] = {}
     for span in spans:
-        groups.setdefault(root(span.trace), []).append(span)
+        groups.setdefault(root(span.trace) if parents else span.trace, []).append(span)
     return list(groups.values())
 
 
@@ -123,6 +140,7 @@ class _Run:
         self.places: dict[int, list[int]] = defaultdict(list)
         """Places of each scope's parts."""
         self.by_agent: dict[str, list[int]] = defaultdict(list)
+        self.starts = [scope.first for scope in self.scopes]
         for place, part in enumerate(self.parts):
             self.places[id(part.scope)].append(place)
             self.by_agent[fold(part.scope.agent)].append(place)
@@ -134,13 +152,13 @@ class _Run:
     # --- calls and returns
 
     def _hear_calls(self) -> None:
+        known: dict[int, Evidence] = {}
         for place, part in enumerate(self.parts):
             for at, scope in enumerate(part.called):
-                evidence: Evidence = "call" if at in part.calls else "nesting"
-                self._hear(self.places[id(scope)][0], place, evidence)
-                for later in self.places[id(part.scope)]:
-                    if scope in self.parts[later].returned:
-                        self._hear(later, self.places[id(scope)][-1], evidence)
+                known[id(scope)] = "call" if at in part.calls else "nesting"
+                self._hear(self.places[id(scope)][0], place, known[id(scope)])
+            for scope in part.returned:
+                self._hear(place, self.places[id(scope)][-1], known.get(id(scope), "nesting"))
 
     # --- hand-overs
 
@@ -219,16 +237,19 @@ class _Run:
         """The scope that holds the span, else the first that opens below it."""
         owner = self._owner(at)
         if owner is None:
-            owner = next(iter(scopes_under(self.tree, self.scopes, at)), None)
+            owner = next(iter(self._below(at)), None)
         return owner
+
+    def _below(self, at: int) -> Sequence[Scope]:
+        """The scopes that open at span ``at`` or below it."""
+        return self.scopes[bisect_left(self.starts, at) : bisect_left(self.starts, self.tree.ends[at])]
 
     def _around(self, at: int) -> Scope | None:
         """The scope that holds the span, else the last begun before it under the nearest ancestor."""
         owner = self._owner(at)
         start = self.tree.spans[at].start
         while owner is None and at >= 0:
-            below = scopes_under(self.tree, self.scopes, at)
-            begun = [scope for scope in below if self.tree.spans[scope.first].start <= start]
+            begun = [scope for scope in self._below(at) if self.tree.spans[scope.first].start <= start]
             owner = begun[-1] if begun else None
             at = self.tree.parents[at]
         return owner

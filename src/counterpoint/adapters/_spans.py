@@ -19,7 +19,6 @@ telling name, else their own. Each scope knows which rule decided.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -29,7 +28,7 @@ from msgspec import Struct
 from counterpoint.adapters._messages import Chat, as_text, chats
 from counterpoint.trace import Usage
 
-__all__ = ["Reading", "Scope", "Span", "Tree", "find_scopes", "prompt", "results", "scopes_under"]
+__all__ = ["Reading", "Scope", "Span", "Tree", "find_scopes", "prompt", "results"]
 
 
 class Span(Struct):
@@ -119,6 +118,8 @@ class Scope:
     models: list[int] = field(default_factory=list)
     """Leaf model calls."""
     tools: list[int] = field(default_factory=list)
+    metered: bool = False
+    """Some leaf call in it or in a scope inside it knows its tokens."""
     wrappers: list[int] = field(default_factory=list)
     """Model spans around others: their texts stand in for missing ones, their tokens never count."""
 
@@ -300,25 +301,30 @@ def _sort_members(scopes: Sequence[Scope], tree: Tree, readings: Sequence[Readin
             elif reading.role == "tool" and not reading.called:
                 scope.tools.append(at)
         for position, at in enumerate(models):
-            nested = position + 1 < len(models) and models[position + 1] < tree.ends[at]
-            (scope.wrappers if nested else scope.models).append(at)
-        if scope.parent is not None:
-            scope.parent.children.append(scope)
+            if position + 1 < len(models) and models[position + 1] < tree.ends[at]:
+                scope.wrappers.append(at)
+            else:
+                scope.models.append(at)
+                reading = readings[at]
+                scope.metered = scope.metered or (reading is not None and reading.usage is not None)
 
 
 def _dissolve_containers(scopes: Sequence[Scope], readings: Sequence[Reading | None]) -> list[Scope]:
     """Without the scopes that only hold others (workflow roots, sequential wrappers) or nothing at all."""
     kept = []
-    for scope in reversed(scopes):  # children before parents
+    inside: dict[int, list[Scope]] = {}
+    for scope in reversed(scopes):  # what is inside comes before what it is inside of
+        scope.children = inside.pop(id(scope), [])
+        outer = inside.setdefault(id(scope.parent), []) if scope.parent is not None else []
         if scope.models or scope.tools or not _is_container(scope, readings):
             kept.append(scope)
-            continue
-        for child in scope.children:
-            child.parent = scope.parent
-            child.tool = child.tool if child.tool is not None else scope.tool
-        if scope.parent is not None:
-            scope.parent.children.remove(scope)
-            scope.parent.children += scope.children
+            outer.append(scope)
+            scope.metered = scope.metered or any(child.metered for child in scope.children)
+        else:
+            for child in scope.children:
+                child.parent = scope.parent
+                child.tool = child.tool if child.tool is not None else scope.tool
+            outer += scope.children
     return kept[::-1]
 
 
@@ -351,9 +357,3 @@ def results(reading: Reading) -> Sequence[Chat]:
     found = chats(reading.output, "assistant")
     replies = [chat for chat in found if chat.role == "assistant" and chat.text.strip()]
     return replies[-1:] or [Chat(as_text(reading.output), "assistant")]
-
-
-def scopes_under(tree: Tree, scopes: Sequence[Scope], at: int) -> Sequence[Scope]:
-    """The scopes that open at or below span ``at``; ``scopes`` in tree order."""
-    starts = [scope.first for scope in scopes]
-    return scopes[bisect_left(starts, at) : bisect_left(starts, tree.ends[at])]

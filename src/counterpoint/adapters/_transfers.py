@@ -38,7 +38,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from counterpoint.adapters._containment import MIN_CHARACTERS, find, normal
+from counterpoint.adapters._containment import MIN_CHARACTERS, Needles, normal
 from counterpoint.trace import EVIDENCE, Call, Evidence, Kind, Step, Trace, Transfer, Usage, tidy
 
 __all__ = ["Message", "Turn", "add_broadcast", "add_context", "add_sequence", "to_trace", "total_usage"]
@@ -165,21 +165,26 @@ class _Inside:
         for text, producers in said.by_text.items():
             if len(text) >= MIN_CHARACTERS:
                 by_needle.setdefault(normal(text), []).extend(producers)
-        needles = list(by_needle)
-        given = {match[2] for matches in find(needles, map(normal, outside)) for match in matches}
-        needles = [needle for index, needle in enumerate(needles) if index not in given]
-        self.producers = [sorted(set(by_needle[needle])) for needle in needles]
+        needles = Needles(list(by_needle))
+        self.producers = [sorted(set(producers)) for producers in by_needle.values()]
+        for matches in needles.find(map(normal, outside)):
+            for _, _, needle in matches:
+                self.producers[needle] = []
         wanted = [text for text in dict.fromkeys(texts) if len(text) >= MIN_CHARACTERS]
-        matches = find(needles, map(normal, wanted))
-        self.matches = {text: found for text, found in zip(wanted, matches, strict=True) if found}
+        found = needles.find(map(normal, wanted))
+        self.matches = {text: matches for text, matches in zip(wanted, found, strict=True) if matches}
 
     def known(self, text: str, before: int) -> list[int]:
         """Needles that were said ``before`` and stand in ``text``, but in no longer such needle."""
+        matches = self.matches.get(text, ())
+        if len(matches) > 1:
+            # Of two that start together the longer comes first, so that it covers the other.
+            matches = sorted(matches, key=lambda match: (match[0], -match[1]))
         reach = 0
         kept: list[int] = []
-        # Of two that start together the longer comes first, so that it covers the other.
-        for _, end, needle in sorted(self.matches.get(text, ()), key=lambda match: (match[0], -match[1])):
-            if end > reach and self.producers[needle][0] < before:
+        for _, end, needle in matches:
+            producers = self.producers[needle]
+            if end > reach and producers and producers[0] < before:
                 reach = end
                 kept.append(needle)
         return kept

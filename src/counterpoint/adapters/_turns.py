@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections import defaultdict, deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from counterpoint.adapters._messages import Chat, ToolCall, json_or_text, string_values
 from counterpoint.adapters._spans import Reading, Scope, Tree, prompt, results
@@ -45,21 +47,20 @@ class Part:
 def parts_in_order(tree: Tree, readings: Sequence[Reading | None], scopes: Sequence[Scope]) -> list[Part]:
     """All parts of all scopes: each after what it heard by call or return, else by start and tree order."""
     parts = [part for scope in scopes for part in _split(scope, tree, readings)]
-    first: dict[int, int] = {}
     last: dict[int, int] = {}
+    caller: dict[int, int] = {}
     for place, part in enumerate(parts):
-        first.setdefault(id(part.scope), place)
         last[id(part.scope)] = place
+        for scope in part.called:
+            caller[id(scope)] = place
     after: dict[int, list[int]] = defaultdict(list)
     waits = [0] * len(parts)
     for place, part in enumerate(parts):
-        before = [place - 1] if part.number > 1 else []
-        before += [last[id(scope)] for scope in part.returned]
-        caller = part.scope.parent
-        if part.number == 1 and caller is not None:
-            before += [
-                at for at in range(first[id(caller)], last[id(caller)] + 1) if part.scope in parts[at].called
-            ]
+        before = [last[id(scope)] for scope in part.returned]
+        if part.number > 1:
+            before.append(place - 1)
+        elif id(part.scope) in caller:
+            before.append(caller[id(part.scope)])
         for at in before:
             after[at].append(place)
         waits[place] = len(before)
@@ -69,7 +70,7 @@ def parts_in_order(tree: Tree, readings: Sequence[Reading | None], scopes: Seque
     while ready:
         _, place = heapq.heappop(ready)
         order.append(parts[place])
-        for at in after[place]:
+        for at in after.get(place, ()):
             waits[at] -= 1
             if not waits[at]:
                 heapq.heappush(ready, (parts[at].start, at))
@@ -77,13 +78,12 @@ def parts_in_order(tree: Tree, readings: Sequence[Reading | None], scopes: Seque
 
 
 def _split(scope: Scope, tree: Tree, readings: Sequence[Reading | None]) -> list[Part]:
-    inner = sorted(scope.children, key=lambda child: (tree.spans[child.first].start, child.first))
-    if not inner:
+    if not scope.children:
         parts = [Part(scope, models=scope.models, tools=scope.tools)]
-    elif scope.models:
-        parts = _split_at_models(scope, inner, tree)
     else:
-        parts = _split_at_calls(scope, inner, tree)
+        inner = sorted(scope.children, key=lambda child: (tree.spans[child.first].start, child.first))
+        split = _split_at_models if scope.models else _split_at_calls
+        parts = split(scope, inner, tree)
     for number, part in enumerate(parts, 1):
         part.number = number
         part.last = number == len(parts)
@@ -91,34 +91,39 @@ def _split(scope: Scope, tree: Tree, readings: Sequence[Reading | None]) -> list
             part.start = tree.spans[part.models[0]].start
         if number == 1 or not part.start:
             part.start = max([tree.spans[scope.first].start, *(_end(child, tree) for child in part.returned)])
-    _share_tools(scope, parts, tree)
+    if len(parts) > 1:
+        starts = [part.start for part in parts]
+        for at in scope.tools:
+            parts[max(bisect_right(starts, tree.spans[at].start) - 1, 0)].tools.append(at)
+    elif scope.children:
+        parts[0].tools = scope.tools
     for part in parts:
-        _match_calls(part, readings)
+        if part.called:
+            _match_calls(part, readings)
     return parts
 
 
 def _split_at_models(scope: Scope, inner: Sequence[Scope], tree: Tree) -> list[Part]:
     spans = tree.spans
-    models = sorted(scope.models, key=lambda at: (spans[at].start, at))
     parts = [Part(scope)]
-    waiting = list(inner)
+    waiting = deque(inner)
     running: list[Scope] = []
-    for at in models:
+    for at in sorted(scope.models, key=lambda at: (spans[at].start, at)):
         start = spans[at].start
         while waiting and spans[waiting[0].first].start < start:
             running.append(waiting[0])
-            parts[-1].called.append(waiting.pop(0))
-        ended = [child for child in running if spans[child.first].end and _end(child, tree) <= start]
+            parts[-1].called.append(waiting.popleft())
+        ended = [child for child in running if 0 < _end(child, tree) <= start]
         if ended:
-            running = [child for child in running if child not in ended]
+            running = [child for child in running if not 0 < _end(child, tree) <= start]
             if parts[-1].models:
                 parts.append(Part(scope))
             parts[-1].returned += ended
         parts[-1].models.append(at)
     parts[-1].called += waiting
-    if len(parts) > 1 or parts[0].models:
-        for part in parts:  # what ran before anything was said was called by no one
-            part.called = [child for child in part.called if child not in part.returned]
+    # What had run before anything was said was called by no one.
+    returned = {id(child) for child in parts[0].returned}
+    parts[0].called = [child for child in parts[0].called if id(child) not in returned]
     return parts
 
 
@@ -139,25 +144,11 @@ def _end(scope: Scope, tree: Tree) -> int:
     return tree.spans[scope.first].end
 
 
-def _share_tools(scope: Scope, parts: list[Part], tree: Tree) -> None:
-    if len(parts) == 1:
-        parts[0].tools = scope.tools
-        return
-    for at in scope.tools:
-        home = parts[0]
-        for part in parts[1:]:
-            if part.start <= tree.spans[at].start:
-                home = part
-        home.tools.append(at)
-
-
 # --- tool calls behind inner scopes --------------------------------------------------------------
 
 
 def _match_calls(part: Part, readings: Sequence[Reading | None]) -> None:
     """Finds the tool call that each called scope answers: by call id, by name, by who is named in it."""
-    if not part.called:
-        return
     asked = [call for at in part.models for chat in _said(readings[at]) for call in chat.calls]
     for place, scope in enumerate(part.called):
         behind = scope.tool if scope.tool is not None else scope.first
@@ -187,6 +178,7 @@ def _said(reading: Reading | None) -> Sequence[Chat]:
     return reading.said if reading is not None else ()
 
 
+@lru_cache(maxsize=4096)
 def fold(name: str) -> str:
     """A name as letters and digits in lower case: ``Refund Agent`` and ``refund_agent`` are one."""
     return "".join(char for char in name.lower() if char.isalnum())
@@ -203,13 +195,22 @@ def handover(tool: str, arguments: str) -> str:
     >>> handover("transfer_to_refund_agent", "{}"), handover("handoff_to_agent", '{"agent_name": "critic"}')
     ('refund_agent', 'critic')
     """
+    by_name, target = _target_of(tool)
+    if not by_name:
+        return target
+    given = json_or_text(arguments)
+    if isinstance(given, dict):
+        return next((str(given[key]) for key in _TARGET_KEYS if isinstance(given.get(key), str)), "")
+    return ""
+
+
+@lru_cache(maxsize=4096)
+def _target_of(tool: str) -> tuple[bool, str]:
+    """Does the tool name its target among its arguments? Else the target that stands in its own name."""
     if fold(tool) in _HAND_OVER_TO:
-        given = json_or_text(arguments)
-        if isinstance(given, dict):
-            return next((str(given[key]) for key in _TARGET_KEYS if isinstance(given.get(key), str)), "")
-        return ""
+        return True, ""
     match = _HAND_OVER.fullmatch(tool)
-    return match[1] if match else ""
+    return False, match[1] if match else ""
 
 
 # --- turns ---------------------------------------------------------------------------------------
@@ -234,10 +235,10 @@ def turn_of(part: Part, tree: Tree, readings: Sequence[Reading | None], agent: s
         kind=kind,
         said=[*said, *result],
         shown=_prompts(part, models, agents),
-        calls=list(_tool_calls(part, tree, readings, said)),
+        calls=_tool_calls(part, tree, readings, said),
         started_at=part.start / 1e9 if part.start else None,
         ended_at=ended / 1e9 if ended else None,
-        usage=_usage(part, models, readings),
+        usage=_usage(part, models, agents),
         error=errors[0] if errors else None,
     )
 
@@ -292,61 +293,42 @@ def _text(part: Part, said: Sequence[Chat], result: Sequence[Chat]) -> str:
 
 def _tool_calls(
     part: Part, tree: Tree, readings: Sequence[Reading | None], said: Sequence[Chat]
-) -> Iterator[Call]:
+) -> list[Call]:
     """Tool calls of the part that call no agent: from their spans, else from what the models asked for."""
+    asked = [call for chat in said for call in chat.calls]
+    if not part.tools and not asked:
+        return []
     agents = {scope.tool for scope in part.called} | {scope.first for scope in part.called}
     of_agents = {call.id for call in part.calls.values()} - {""}
     sent = {(call.name, call.arguments) for call in part.calls.values()}
-    asked = [call for chat in said for call in chat.calls]
+    made = []
     for at in part.tools:
         reading, span = readings[at], tree.spans[at]
         assert reading is not None  # tools are spans that were read
         if at in agents or reading.call in of_agents or (reading.tool, reading.arguments) in sent:
             continue
-        if reading.target or handover(reading.tool, reading.arguments):
-            continue
-        yield Call(
-            id=reading.call or span.id,
-            tool=reading.tool,
-            arguments=reading.arguments,
-            result=reading.result,
-            error=span.error,
-            started_at=span.start / 1e9 if span.start else None,
-            ended_at=span.end / 1e9 if span.end else None,
-        )
+        if not reading.target and not handover(reading.tool, reading.arguments):
+            times = (span.start / 1e9 if span.start else None, span.end / 1e9 if span.end else None)
+            call = reading.call or span.id
+            made.append(Call(call, reading.tool, reading.arguments, reading.result, span.error, *times))
     if part.tools:
-        return
-    replies = {
-        chat.answers: chat.text for at in part.scope.models for chat in _shown(readings[at]) if chat.answers
-    }
-    for call in asked:
-        if (
-            call.id not in of_agents
-            and call not in part.calls.values()
-            and not handover(call.name, call.arguments)
-        ):
-            yield Call(call.id, call.name, call.arguments, replies.get(call.id))
+        return made
+    shown = (chat for at in part.scope.models for chat in _shown(readings[at]))
+    replies = {chat.answers: chat.text for chat in shown if chat.answers}
+    return [
+        Call(call.id, call.name, call.arguments, replies.get(call.id))
+        for call in asked
+        if call.id not in of_agents and (call.name, call.arguments) not in sent
+        if not handover(call.name, call.arguments)
+    ]
 
 
 def _shown(reading: Reading | None) -> Sequence[Chat]:
     return reading.shown if reading is not None else ()
 
 
-def _usage(part: Part, models: Sequence[Reading], readings: Sequence[Reading | None]) -> Usage | None:
+def _usage(part: Part, models: Sequence[Reading], agents: Sequence[Reading]) -> Usage | None:
     """Tokens of the leaf calls; the turn's own total only where no leaf in it or below knows any."""
-    scope = part.scope
-    if scope.models and any(reading is not None and reading.usage for reading in _leaves(scope, readings)):
-        return total_usage(reading.usage for reading in models)
-    if not part.last or any(_has_usage(child, readings) for child in scope.children):
-        return None
-    return next((reading.usage for reading in _agents(scope, readings) if reading.usage), None)
-
-
-def _leaves(scope: Scope, readings: Sequence[Reading | None]) -> Iterator[Reading | None]:
-    return (readings[at] for at in scope.models)
-
-
-def _has_usage(scope: Scope, readings: Sequence[Reading | None]) -> bool:
-    return any(reading is not None and reading.usage for reading in _leaves(scope, readings)) or any(
-        _has_usage(child, readings) for child in scope.children
-    )
+    if part.scope.metered:
+        return total_usage([reading.usage for reading in models])
+    return next((reading.usage for reading in agents if reading.usage), None) if part.last else None

@@ -15,12 +15,11 @@ or the same as protobuf: one ``ExportTraceServiceRequest`` (or ``TracesData``), 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
 from counterpoint.adapters import _otlp
-from counterpoint.adapters._runs import traces
+from counterpoint.adapters._runs import no_collection, traces
 from counterpoint.adapters._source import MAX_BYTES, opening, records
 from counterpoint.adapters._spans import Span
 from counterpoint.adapters.dialects import ATTRIBUTES
@@ -43,16 +42,17 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
         yield from _read_protobuf(source)
         return
     spans: list[Span] = []
+    errors: list[TraceError] = []
     warnings: dict[str, None] = {}
-    broken = False
-    for record in records(source, _parse):
-        if isinstance(record, TraceError):
-            broken = True
-            yield record
-        else:
-            spans += record.value
-            warnings.update(dict.fromkeys(record.warnings))
-    if spans or not broken:
+    with no_collection():
+        for record in records(source, _parse):
+            if isinstance(record, TraceError):
+                errors.append(record)
+            else:
+                spans += record.value
+                warnings.update(dict.fromkeys(record.warnings))
+    yield from errors
+    if spans or not errors:
         yield from traces(spans, ATTRIBUTES, source=source.name, format="otlp", warnings=tuple(warnings))
 
 
@@ -90,7 +90,8 @@ def _read_protobuf(source: Source) -> Iterator[Trace | TraceError]:
         yield TraceError(f"more than {limit:,} bytes of protobuf: raise --max-bytes", source=source.name)
         return
     try:
-        spans: list[Any] = _otlp_protobuf.decode(data)
+        with no_collection():
+            spans = _otlp_protobuf.decode(data)
     except ValueError as error:
         yield TraceError(f"not OTLP protobuf: {error}", source=source.name)
         return

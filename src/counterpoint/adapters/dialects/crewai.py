@@ -60,7 +60,9 @@ def coworker(span: Span) -> Reading | None:
 def relations(tree: Tree) -> Iterator[tuple[int, int, Evidence]]:
     """Each task that another was given as context, by the descriptions that the kickoff span lists."""
     for at, span in enumerate(tree.spans):
-        tasks = json_or_text(span.attributes.get("crew_tasks"))
+        if "crew_tasks" not in span.attributes:
+            continue
+        tasks = json_or_text(span.attributes["crew_tasks"])
         if not isinstance(tasks, list):
             continue
         below = range(at, tree.ends[at])

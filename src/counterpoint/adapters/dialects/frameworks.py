@@ -31,18 +31,16 @@ _SESSION = (
     "gen_ai.conversation.id",
     "traceloop.association.properties.session_id",
 )
-_KEPT = ("gen_ai.conversation.id", "user.id", "langfuse.trace.name")
+_WANTED = frozenset((*_SESSION, "user.id", "langfuse.trace.name"))
 
 
 def facts(tree: Tree) -> dict[str, Any]:
     """``system`` and ``labels`` of the trace."""
     labels: dict[str, Any] = {}
     for span in tree.spans:
-        for key in (*_SESSION, *_KEPT):
-            if key in span.attributes:
+        if not _WANTED.isdisjoint(span.attributes):
+            for key in _WANTED & span.attributes.keys():
                 labels.setdefault(key, span.attributes[key])
-        if "session.id" in labels:
-            break
     session = next((labels[key] for key in _SESSION if key in labels), None)
     if session is not None:
         labels["session.id"] = session

@@ -32,7 +32,14 @@ _OPERATIONS = {
 }
 _KINDS = {"agent": "agent", "tool": "tool", "workflow": "other", "task": "other"}
 _REQUESTS = {"chat": "model", "completion": "model"}
-_HISTORY = ("pydantic_ai.all_messages", "all_messages_events")
+_RESULTS = (
+    "gen_ai.output.messages",
+    "final_result",
+    "traceloop.entity.output",
+    "pydantic_ai.all_messages",
+    "all_messages_events",
+)
+"""Where an agent's result stands; the last two hold the whole conversation, with the result at its end."""
 
 
 def read(span: Span) -> Reading | None:
@@ -97,19 +104,16 @@ def _agent(span: Span) -> Reading:
         name = attributes.get(rule)
     if not name:
         rule, name = "span name", span.name.removeprefix("invoke_agent ")
-    said = _said(span)
-    output = attributes.get("final_result", attributes.get("traceloop.entity.output"))
-    if not said and output is None:
-        output = next((attributes[key] for key in _HISTORY if key in attributes), None)
+    told = bool(span.events) or "gen_ai.prompt.0.role" in attributes
     return Reading(
         "agent",
         str(name),
         str(attributes.get("gen_ai.agent.id") or ""),
         rule=rule,
-        shown=_shown(span),
-        said=said,
-        input=attributes.get("traceloop.entity.input"),
-        output=output,
+        shown=_shown(span) if told else (),
+        said=_said(span) if told else (),
+        input=_first(attributes, "gen_ai.input.messages", "traceloop.entity.input"),
+        output=_first(attributes, *_RESULTS),
         caller=str(attributes.get("gen_ai.caller.name") or ""),
         usage=usage(attributes),
     )
@@ -138,14 +142,18 @@ def _tool(span: Span) -> Reading:
 
 
 def _first(attributes: dict[str, Any], *keys: str) -> Any:
-    return next((attributes[key] for key in keys if attributes.get(key) is not None), None)
+    for key in keys:
+        value = attributes.get(key)
+        if value is not None:
+            return value
+    return None
 
 
 def usage(attributes: dict[str, Any]) -> Usage | None:
     """Tokens under the new names, else the old ones; never both."""
-    tokens_in = whole(_first(attributes, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"))
-    tokens_out = whole(_first(attributes, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"))
-    if tokens_in is None and tokens_out is None:
+    given = _first(attributes, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens")
+    made = _first(attributes, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens")
+    if given is None and made is None:
         return None
     cached = _first(
         attributes, "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens"
@@ -156,8 +164,8 @@ def usage(attributes: dict[str, Any]) -> Usage | None:
     model = _first(attributes, "gen_ai.response.model", "gen_ai.request.model")
     cost = _first(attributes, "operation.cost", "gen_ai.usage.cost")
     return Usage(
-        tokens_in=tokens_in,
-        tokens_out=tokens_out,
+        tokens_in=whole(given),
+        tokens_out=whole(made),
         tokens_cached=whole(cached),
         tokens_reasoning=whole(reasoning),
         cost_usd=float(cost) if isinstance(cost, int | float) else None,
@@ -172,7 +180,8 @@ def _shown(span: Span) -> list[Chat]:
     attributes = span.attributes
     given = attributes.get("gen_ai.input.messages")
     if given is not None:
-        return chats(attributes.get("gen_ai.system_instructions"), "system") + chats(given, "user")
+        instructions = attributes.get("gen_ai.system_instructions")
+        return (chats(instructions, "system") if instructions else []) + chats(given, "user")
     found = [
         chat for event, fields in _events(span) if event != "gen_ai.choice" for chat in _told(event, fields)
     ]
