@@ -119,6 +119,21 @@ def test_match_tells_why_failed_runs_failed_and_which_names_have_no_role(runs, f
     assert "mystery (3)" in out
 
 
+def test_match_stands_beside_other_metrics_with_accuracy_held_fixed(runs, forest):
+    how = ("match", runs, "--forest", forest, "--beside", "steps", "--beside", "upr")
+    told = json.loads(call(*how, "--format", "json").stdout)
+    steps, upr = told["beside"]
+    assert (steps["metric"], steps["runs"], upr["metric"]) == ("steps", 9, "upr")
+    assert -1 <= steps["correlation"] <= 1
+    assert "with accuracy held fixed" in call(*how).stdout
+
+
+def test_match_tells_whether_the_choice_of_tasks_moves_the_order(runs, forest):
+    told = json.loads(call("match", runs, "--forest", forest, "--format", "json").stdout)
+    assert len(told["sweep"]) == 36
+    assert {row["tasks"] for row in told["sweep"]} == {0}  # without tokens no share is known
+
+
 def test_match_contrasts_with_other_tasks(runs, forest):
     told = json.loads(call("match", runs, "--forest", forest, "--others", 2, "--format", "json").stdout)
     assert {run["parts"]["specificity"] for run in told["runs"] if run["match"] is not None} == {0}

@@ -122,6 +122,13 @@ def match(
         int,
         typer.Option("--others", metavar="B", min=0, help="Contrast with the forests of B other tasks."),
     ] = 0,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--beside", metavar="METRIC", help="Correlate with it, accuracy held fixed. Repeatable."
+        ),
+    ] = None,
+    embedder: options.EmbedderName = "default",
     each: Annotated[bool, typer.Option("--each", help="Show every run.")] = False,
     diagnose: Annotated[bool, typer.Option("--diagnose", help="Say why failed runs failed.")] = False,
     format: Format = "table",
@@ -155,13 +162,14 @@ def match(
         rename_agents=renames(rename_agent), name_key=name_key, role_key=role_key, group_by=group_by,
         max_bytes=max_bytes,
     )  # fmt: skip
-    grading: dict[str, Any] = {
-        "gold": gold, "answers": answers, "answer_pattern": answer_pattern, "regrade": regrade,
-    }  # fmt: skip
-    contexts = _contexts(readings, profile=profile, evidence=evidence, **grading)
+    kinds: dict[str, Any] = {"answers": answers, "answer_pattern": answer_pattern, "regrade": regrade}
+    contexts = _contexts(readings, profile=profile, evidence=evidence, gold=gold, **kinds)
+    values = _values(
+        contexts, beside or [], profile=profile, evidence=evidence, embedder=embedder, **kinds
+    )  # fmt: skip
     report = forest_report(
         contexts, forest, roles=roles, quality=quality, leave_out=_named(leave_out), scope=scope,
-        others=others, why=diagnose,
+        others=others, why=diagnose, beside=values,
     )  # fmt: skip
     _show(report_grids(report, each=each), plain(report, keep_secrets=keep_secrets), format, output)
     finish(readings, None, quiet=quiet)
@@ -301,6 +309,19 @@ def _contexts(
         graph = CollaborationGraph(trace, evidence=evidence)
         contexts.append(Context(graph.trace, graph, profile=profile, **how))
     return contexts
+
+
+def _values(contexts: Sequence[Context], metrics: Sequence[str], **how: Any) -> dict[str, dict[str, float]]:
+    """Metric to its value by trace id, where defined."""
+    from counterpoint.evaluate import evaluate
+
+    found: dict[str, dict[str, float]] = {}
+    if metrics:
+        for row in evaluate([context.trace for context in contexts], metrics, **how).rows:
+            values = found.setdefault(row.metric, {})
+            if row.value is not None:
+                values[row.trace] = row.value
+    return found
 
 
 def _show(grids: list[Grid], content: dict[str, Any], format: str, output: Path | None) -> None:

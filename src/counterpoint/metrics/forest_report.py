@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from msgspec import Struct
 
 from counterpoint.contracts import Context
@@ -39,11 +40,13 @@ from counterpoint.metrics.ranking import (
 from counterpoint.metrics.references import ReferenceSet
 from counterpoint.metrics.rolegraph import RoleGraph, role_graph
 from counterpoint.metrics.roles import role_table
+from counterpoint.metrics.suitability import Sweep, structural_suitability, sweep
 from counterpoint.score import Score
 
-__all__ = ["ForestReport", "Run", "forest_report", "unmapped_names"]
+__all__ = ["Association", "ForestReport", "Run", "forest_report", "unmapped_names"]
 
 SCHEMA = "counterpoint.forest_report/1"
+NO_SPREAD = 1e-12
 
 
 class Run(Struct, frozen=True):
@@ -59,6 +62,17 @@ class Run(Struct, frozen=True):
     reason: str = ""
     diagnosis: str = ""
     """Why a failed run failed; empty where that was not asked for."""
+
+
+class Association(Struct, frozen=True):
+    """How Forest Match goes with another metric over the same runs."""
+
+    metric: str
+    runs: int
+    correlation: float | None
+    """Pearson's r; None below three runs, or where either does not vary."""
+    partial: float | None
+    """With accuracy held fixed; None where that is not known for all, or explains one of them fully."""
 
 
 class ForestReport(Struct, frozen=True):
@@ -78,6 +92,9 @@ class ForestReport(Struct, frozen=True):
     """Condition of the references to the standing under it; empty where there is one condition only."""
     novel: tuple[str, ...]
     """Ids of runs that were right and matched low."""
+    sweep: tuple[Sweep, ...]
+    """The order of the systems on the tasks that pass each of 36 thresholds of suitability."""
+    beside: tuple[Association, ...]
     unmapped: Mapping[str, int]
     """Names without a role, with how many actions they did."""
     schema: str = SCHEMA
@@ -93,11 +110,12 @@ def forest_report(
     scope: str = "task",
     others: int = 0,
     why: bool = False,
+    beside: Mapping[str, Mapping[str, float]] | None = None,
 ) -> ForestReport:
     """Every run matched, the systems ranked; with ``why``, failed runs diagnosed.
 
-    Parameters are those of the metric ``forest_match``. Raises UsageError for a forest or role table that
-    cannot be used.
+    Parameters are those of the metric ``forest_match``; ``beside`` holds other metrics' values by trace id.
+    Raises UsageError for a forest or role table that cannot be used.
     """
     known, table = read_forest(forest), role_table(roles)
     how: dict[str, Any] = {
@@ -144,6 +162,8 @@ def forest_report(
             for run in runs
             if run.correct and run.match is not None and low is not None and run.match < low
         ),
+        sweep=_sweep(matches, known),
+        beside=tuple(_association(name, values, runs) for name, values in (beside or {}).items()),
         unmapped=unmapped_names(graph for _, graph, _, _ in judged),
     )
 
@@ -156,6 +176,39 @@ def unmapped_names(graphs: Iterable[RoleGraph]) -> dict[str, int]:
             name for name, role in zip(graph.names or (), graph.roles, strict=False) if role == "other"
         )
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _sweep(matches: Sequence[Match], forest: Forest) -> tuple[Sweep, ...]:
+    tasks = sorted({match.task for match in matches} & set(forest.by_task))
+    suitable = [
+        structural_suitability(task, list(forest.of(task))) for task in tasks if forest.of(task).correct.any()
+    ]
+    return tuple(sweep(suitable, matches)) if suitable else ()
+
+
+def _association(name: str, values: Mapping[str, float], runs: Sequence[Run]) -> Association:
+    both = [run for run in runs if run.match is not None and run.trace in values]
+    x, y = [run.match or 0.0 for run in both], [values[run.trace] for run in both]
+    partial = None
+    if all(run.correct is not None for run in both):
+        partial = _partial(x, y, [float(bool(run.correct)) for run in both])
+    return Association(name, len(both), _correlation(x, y), partial)
+
+
+def _correlation(x: Sequence[float], y: Sequence[float]) -> float | None:
+    if len(x) < 3 or min(np.ptp(x), np.ptp(y)) < NO_SPREAD:
+        return None
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def _partial(x: Sequence[float], y: Sequence[float], z: Sequence[float]) -> float | None:
+    """(r_xy - r_xz r_yz) / sqrt((1 - r_xz²) (1 - r_yz²)); with a constant z nothing has to be held fixed."""
+    xy, xz, yz = _correlation(x, y), _correlation(x, z), _correlation(y, z)
+    if xy is None or not z or np.ptp(z) < NO_SPREAD:
+        return xy
+    if xz is None or yz is None or max(abs(xz), abs(yz)) > 1 - NO_SPREAD:
+        return None
+    return float((xy - xz * yz) / np.sqrt((1 - xz**2) * (1 - yz**2)))
 
 
 def _low_threshold(judged: Sequence[tuple[Context, RoleGraph, bool | None, Score]]) -> float | None:

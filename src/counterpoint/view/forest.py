@@ -46,6 +46,13 @@ def report_grids(report: ForestReport, *, each: bool = False) -> list[Grid]:
     if report.pairs:
         grids.append(_pairs(report))
         grids.append(_families(report))
+    if report.beside:
+        rows = [
+            (row.metric, str(row.runs), _number(row.correlation), _number(row.partial))
+            for row in report.beside
+        ]
+        columns = ("beside forest match", "runs", "correlation", "with accuracy held fixed")
+        grids.append(Grid(columns, rows))
     if each:
         grids.append(_runs(report))
     failed = [run for run in report.runs if run.diagnosis]
@@ -236,7 +243,18 @@ def _families(report: ForestReport) -> Grid:
     kept = "" if report.order_kept is None else (
         f"{report.order_kept:.0%} of random weightings (Dirichlet) keep the order"
     )  # fmt: skip
-    return Grid(("weights", "order on shared tasks", "tau with default"), rows, [kept])
+    return Grid(("weights", "order on shared tasks", "tau with default"), rows, [kept, _stability(report)])
+
+
+def _stability(report: ForestReport) -> str:
+    """What the choice of suitable tasks does to the order."""
+    taus = [row.tau for row in report.sweep if row.tau is not None]
+    if not taus:
+        return ""
+    return (
+        f"{len(taus)} of {len(report.sweep)} thresholds of suitability leave tasks to rank on: tau with the "
+        f"order on all tasks {min(taus):.2f} to {max(taus):.2f}"
+    )
 
 
 def _order(means: Mapping[str, float]) -> str:
