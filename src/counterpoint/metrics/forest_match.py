@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,13 @@ def match_trace(
             "no forest was given: make one with `counterpoint forest build`, "
             "then ask for forest_match(forest=FILE)"
         )
-    known, table = read_forest(forest), role_table(roles)
+    try:
+        known = read_forest(forest)
+    except UsageError as error:
+        if not Path(forest).is_file():
+            raise  # a name mistyped: no trace can be judged by it
+        return Score.undefined(str(error))
+    table = role_table(roles)
     reason = _why_incomparable(known, context, table.name, table.sha256)
     if reason:
         return Score.undefined(reason)
