@@ -117,6 +117,19 @@ def test_values_are_in_their_range_and_parts_are_finite_numbers(chosen: Metric, 
     assert all(math.isfinite(part) for part in score.parts.values())
 
 
+def test_texts_that_the_embedder_cut_are_counted():
+    class Cutting:
+        def __call__(self, texts: list[str], /) -> NDArray[np.floating]:
+            return embed(texts)
+
+        def truncated(self, texts: list[str]) -> int:
+            return sum(len(text) > 20 for text in texts)
+
+    steps = said("a", "ann", "a short text"), said("b", "bob", "a much longer text than that", "a")
+    assert judged(IDS, *steps, embed=Cutting()).parts["truncated"] == 1
+    assert "truncated" not in judged(IDS, *steps).parts
+
+
 # --- correctness ---------------------------------------------------------------------------------
 
 

@@ -220,12 +220,18 @@ def _ids(context: Context, *, lam: Any, tokenizer: str) -> Score:
         view.texts, spatial, temporal, embed=context.embed, lam=lam, tokenizer=tokenizer
     )
     if score.value is not None:
-        return score
+        return replace(score, parts={**score.parts, **_truncated(context.embed, view.texts)})
     if score.parts["pairs"]:
         return Score.undefined(context.embed_missing, parts=score.parts)
     silent = [name for name, text in zip(view.names, view.texts, strict=True) if not text.strip()]
     reason = f"no text from {_listed(silent)}, and every transfer is from or to them: record what they said"
     return Score.undefined(reason, parts=score.parts)
+
+
+def _truncated(embed: object, texts: list[str]) -> dict[str, int]:
+    """Part ``truncated``, the texts that were cut to the model's length, where the embedder can tell."""
+    count = getattr(embed, "truncated", None)
+    return {"truncated": count([text for text in texts if text.strip()])} if callable(count) else {}
 
 
 def _upr(context: Context, *, threshold: Any, paths: str, mode: str) -> Score:
