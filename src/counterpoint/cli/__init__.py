@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from counterpoint.cli import check, compare, convert, demo, doctor, list_, schema, score
+from counterpoint.cli import check, compare, convert, demo, doctor, forest, list_, schema, score
 from counterpoint.cli.output import version_callback
 from counterpoint.errors import CounterpointError
 
@@ -40,6 +40,7 @@ app.command("score")(score.score)
 app.command("compare")(compare.compare)
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
+app.add_typer(forest.app, name="forest")
 app.command("convert")(convert.convert)
 app.command("list")(list_.list_)
 app.command("schema")(schema.schema)
