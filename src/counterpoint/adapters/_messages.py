@@ -176,7 +176,8 @@ def _from_content(item: dict[str, Any], role: str) -> list[Chat]:
     parts.add(json_or_text(content) if isinstance(content, str) and content[:2] in ("[{", "[]") else content)
     extra = item.get("additional_kwargs")
     calls = item.get("tool_calls") or (extra.get("tool_calls") if isinstance(extra, dict) else None) or ()
-    parts.calls += [call for call in map(tool_call, calls) if call is not None]
+    if isinstance(calls, list | tuple):
+        parts.calls += [call for call in map(tool_call, calls) if call is not None]
     answers = item.get("tool_call_id") or ""
     if role == "tool" and not answers and item.get("id") and not item.get("tool_calls"):
         answers = item["id"]

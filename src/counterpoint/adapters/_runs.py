@@ -314,7 +314,8 @@ class _Run:
 
     def _labels(self) -> dict[str, Any]:
         spans = self.tree.spans
-        labels: dict[str, Any] = {"trace_id": spans[0].trace, "spans": len(spans)}
+        labels: dict[str, Any] = {"trace_id": spans[0].trace} if spans[0].trace else {}
+        labels["spans"] = len(spans)
         rules = Counter(scope.rule for scope in self.scopes)
         if rules:
             labels["identity_rules"] = dict(rules.most_common())

@@ -32,7 +32,7 @@ from counterpoint.adapters._spans import Reading, Span, Tree
 from counterpoint.errors import TraceError
 from counterpoint.trace import Trace, Usage
 
-__all__ = ["Speaker", "Transcript"]
+__all__ = ["Speaker", "Transcript", "without_times"]
 
 _READING = "reading"
 
@@ -94,14 +94,14 @@ class Transcript:
         dialect = Dialect(
             lambda span: span.attributes[_READING],
             relations=self._stated,
-            facts=lambda tree: {**facts, "labels": labels},
+            facts=lambda *_: {**facts, "labels": labels},
         )
         for trace in traces(self._spans, dialect, source=source, format=format):
             if isinstance(trace, TraceError):
                 yield trace
                 continue
             trace = replace(trace, labels=labels)  # Without those that tell of spans: the file has none.
-            yield trace if self._timed else _without_times(trace)
+            yield trace if self._timed else without_times(trace)
 
     def _stated(self, tree: Tree) -> Iterator[Relation]:
         places = {span.id: at for at, span in enumerate(tree.spans)}
@@ -193,7 +193,7 @@ class Speaker:
         self._transcript.end(self.span, at)
 
 
-def _without_times(trace: Trace) -> Trace:
+def without_times(trace: Trace) -> Trace:
     """The trace without the made-up times that put its events in order."""
     steps = tuple(
         replace(

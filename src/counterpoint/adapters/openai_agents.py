@@ -173,7 +173,7 @@ _KINDS: Mapping[str, Any] = {
 }
 
 
-def _facts(heads: Mapping[str, dict[str, Any]], tree: Tree) -> dict[str, Any]:
+def _facts(heads: Mapping[str, dict[str, Any]], tree: Tree, *_: Any) -> dict[str, Any]:
     head = heads.get(tree.spans[0].trace, {})
     labels: dict[str, Any] = {}
     if head.get("workflow_name"):
