@@ -19,11 +19,13 @@ __all__ = ["TABLE", "Reading", "from_messages", "read", "source", "write"]
 TABLE: dict[str, str] = {
     "native": "counterpoint.adapters.native",
     "who_and_when": "counterpoint.adapters.who_and_when",
+    "agentrx": "counterpoint.adapters.agentrx",
     "otlp": "counterpoint.adapters.otlp",
     "otel_sdk": "counterpoint.adapters.otel_sdk",
     "phoenix": "counterpoint.adapters.phoenix",
     "langsmith": "counterpoint.adapters.langsmith",
     "mlflow": "counterpoint.adapters.mlflow",
+    "langfuse": "counterpoint.adapters.langfuse",
     "langchain_events": "counterpoint.adapters.langchain_events",
     "langgraph_checkpoints": "counterpoint.adapters.langgraph_checkpoints",
     "langgraph_stream": "counterpoint.adapters.langgraph_stream",

@@ -289,6 +289,9 @@ class _Run:
         task = facts.pop("task", "") or self._task()
         self._hear_texts(task)
         labels = {"format": format, **self._labels(), **facts.pop("labels", {})}
+        openers = (self.readings[scope.first] for scope in self.scopes)
+        framework = next((reading.framework for reading in openers if reading and reading.framework), "")
+        facts["system"] = framework or facts.get("system") or format
         return to_trace(
             self.turns,
             id=self.tree.spans[0].trace,

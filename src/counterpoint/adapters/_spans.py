@@ -69,6 +69,8 @@ class Reading(Struct):
     """The span itself is the call of an agent as a tool."""
     control: bool = False
     """Routes, guards or judges: no member of the team."""
+    framework: str = ""
+    """What the span shows to be at work, where its instrumentation does not say it."""
     step: int | None = None
     """Super-step, where the framework runs in such."""
     shown: Sequence[Chat] = ()

@@ -227,7 +227,8 @@ def turn_of(part: Part, tree: Tree, readings: Sequence[Reading | None], agent: s
     ended = max((spans[at].end for at in (*part.models, *part.tools)), default=0)
     if part.last:
         ended = max(ended, opener.end)
-    errors = [spans[at].error for at in (scope.first, *part.models) if spans[at].error]
+    # A call that failed and was repeated is no fault of the turn; that the last one failed is.
+    errors = [spans[at].error for at in (scope.first, *part.models[-1:]) if spans[at].error]
     return Turn(
         id=opener.id if part.number == 1 else f"{opener.id}#{part.number}",
         agent=agent,

@@ -208,14 +208,12 @@ def _model(run: dict[str, Any]) -> str | None:
 
 def _facts(tree: Tree) -> dict[str, Any]:
     labels: dict[str, Any] = {}
-    graph = False
     for span in tree.spans:
         metadata = _metadata(span.attributes)
-        graph = graph or "langgraph_node" in metadata
         session = metadata.get("session_id") or metadata.get("thread_id") or metadata.get("conversation_id")
         if session:
             labels.setdefault("session.id", str(session))
     project = tree.spans[0].attributes.get("session_name")
     if project:
         labels["project"] = project
-    return {"system": "langgraph" if graph else "langchain", "labels": labels}
+    return {"system": "langchain", "labels": labels}

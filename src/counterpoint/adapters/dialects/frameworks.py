@@ -34,6 +34,15 @@ _SESSION = (
 _WANTED = frozenset((*_SESSION, "user.id", "langfuse.trace.name"))
 
 
+_PREFIXES = (
+    ("agno.", "agno"),
+    ("smolagents.", "smolagents"),
+    ("crew_", "crewai"),
+    ("pydantic_ai.", "pydantic-ai"),
+    ("gcp.vertex.agent.", "google-adk"),
+)
+
+
 def facts(tree: Tree) -> dict[str, Any]:
     """``system`` and ``labels`` of the trace."""
     labels: dict[str, Any] = {}
@@ -44,14 +53,27 @@ def facts(tree: Tree) -> dict[str, Any]:
     session = next((labels[key] for key in _SESSION if key in labels), None)
     if session is not None:
         labels["session.id"] = session
-    return {"system": system(tree), "labels": labels}
+    return {"system": _system(tree), "labels": labels}
 
 
-def system(tree: Tree) -> str:
-    """The framework, by the instrumentation that most spans come from."""
+def _system(tree: Tree) -> str:
+    """The framework: by the instrumentation that most spans come from, else by attributes of its own."""
     scopes = Counter(span.scope for span in tree.spans if span.scope)
     for scope, _ in scopes.most_common():
         for mark, name in _SCOPES:
             if mark in scope:
                 return name
+    for span in tree.spans[:_LOOKED_AT]:
+        for key in span.attributes:
+            for prefix, name in _PREFIXES:
+                if key.startswith(prefix):
+                    return name
+        vendor = span.attributes.get("gen_ai.system") or span.attributes.get("gen_ai.provider.name")
+        if isinstance(vendor, str):
+            for mark, name in _SCOPES:
+                if mark in vendor:
+                    return name
     return next(iter(scopes), "")
+
+
+_LOOKED_AT = 200

@@ -66,5 +66,5 @@ def placed(reading: Reading | None, metadata: Any, given: Any, gave: Any) -> Rea
             return None
         reading = Reading("agent", input=given, output=gave, state=True)
     reading.agent, reading.instance, reading.step = agent, instance, step
-    reading.rule = "metadata.langgraph_node"
+    reading.rule, reading.framework = "metadata.langgraph_node", "langgraph"
     return reading
