@@ -183,7 +183,7 @@ def test_undefined_upr_says_what_to_record(chosen: Metric, steps: Any, gold: str
         ((said("a", "ann", SEVEN), said("b", "bob", SEVEN)), "record `heard`"),
         ((said("a", "ann", SEVEN),), "fewer than two agents"),
         ((), "fewer than two agents"),
-        ((PAIR[0], said("quiet", "bob", " ", "a")), "no text from quiet, and every transfer"),
+        ((PAIR[0], said("quiet", "bob", " ", "a")), "no text from quiet (bob), and every transfer"),
     ],
 )
 def test_undefined_ids_says_what_to_record(steps: Any, reason: str):
@@ -207,8 +207,11 @@ def test_without_an_embedder_ids_says_why_and_keeps_its_syntactic_half():
 
 
 def test_more_than_five_silent_steps_are_counted():
-    steps = [said(f"s{n}", f"agent {n}", "", *(["s0"] if n else [])) for n in range(7)]
-    assert "no text from s0, s1, s2, s3, s4 and 2 more, and" in judged(IDS, *steps).reason
+    steps = [said(f"s{n}", f"cy{n or ''}", "", *(["s0"] if n else [])) for n in range(7)]
+    assert (
+        "no text from s0 (cy), s1 (cy1), s2 (cy2), s3 (cy3), s4 (cy4) and 2 more, and"
+        in judged(IDS, *steps).reason
+    )
 
 
 def test_paper_upr_names_a_cycle_of_agents():

@@ -223,7 +223,11 @@ def _ids(context: Context, *, lam: Any, tokenizer: str) -> Score:
         return replace(score, parts={**score.parts, **_truncated(context.embed, view.texts)})
     if score.parts["pairs"]:
         return Score.undefined(context.embed_missing, parts=score.parts)
-    silent = [name for name, text in zip(view.names, view.texts, strict=True) if not text.strip()]
+    silent = [
+        step.agent if context.profile == "paper" else f"{step.id} ({step.agent})"
+        for step in view.steps
+        if not step.text.strip()
+    ]
     reason = f"no text from {_listed(silent)}, and every transfer is from or to them: record what they said"
     return Score.undefined(reason, parts=score.parts)
 
