@@ -42,7 +42,7 @@ from counterpoint.metrics import paths as exact
 from counterpoint.metrics import paths_float as floating
 from counterpoint.metrics.diversity import diversity_curve, information_diversity
 from counterpoint.metrics.outcome import step_correctness
-from counterpoint.metrics.paths import PathQuestion
+from counterpoint.metrics.paths import PathQuestion, is_edge_list
 from counterpoint.registry import suggest
 from counterpoint.score import Score
 
@@ -186,8 +186,9 @@ def path_load(
     is_exact = _is_exact(mode, question.is_load_quick)
     loads = (exact if is_exact else floating).load(question)
     table = np.empty((len(loads), 2), dtype=object)
-    table[:] = loads or table
-    if not isinstance(adjacency, tuple) or np.ndim(adjacency[0]):
+    if loads:
+        table[:] = loads
+    if not is_edge_list(adjacency):
         return table
     row = {(source, target): at for at, (source, target) in enumerate(question.edges.tolist())}
     listed = [tuple(edge) for edge in np.asarray(adjacency[1]).reshape(-1, 2).tolist()]

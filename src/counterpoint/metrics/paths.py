@@ -26,7 +26,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 from operator import mul
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -40,6 +40,7 @@ __all__ = [
     "count",
     "counts_by_length",
     "expected_unnecessary",
+    "is_edge_list",
     "load",
     "unnecessary_subsets",
 ]
@@ -72,7 +73,7 @@ class PathQuestion:
         if kind not in KINDS:
             raise UsageError(f"paths {kind!r}{suggest(kind, KINDS)} is none of {', '.join(KINDS)}")
         n, edges = index_edges(adjacency)
-        if hasattr(adjacency, "diagonal") or isinstance(adjacency, list):
+        if not is_edge_list(adjacency):
             _refuse_loops(adjacency)
         forward = bool((edges[:, 0] < edges[:, 1]).all())
         order = list(range(n)) if forward else topological_order(n, edges)
@@ -172,14 +173,20 @@ class PathQuestion:
         return max(sum(self.span), self.depth) + 1
 
 
+def is_edge_list(adjacency: object) -> TypeGuard[tuple[Any, Any]]:
+    """Whether a graph is given as ``(n, edge list)``."""
+    return isinstance(adjacency, tuple) and len(adjacency) == 2 and np.ndim(adjacency[0]) == 0
+
+
 def _flags(correct: Any, n: int) -> list[bool]:
-    values = correct.tolist() if isinstance(correct, np.ndarray) else list(correct)
-    if len(values) != n:
-        raise GraphError(f"correct holds one of True and False a node, found {len(values)} for {n} nodes")
     try:
+        values = correct.tolist() if isinstance(correct, np.ndarray) else list(correct)
         odd = [value for value in set(values) if value not in (0, 1, None)]
     except TypeError:
-        raise GraphError("correct holds one of True and False a node, found a nested sequence") from None
+        kind = type(correct).__name__
+        raise GraphError(f"correct holds one of True and False a node, found another {kind}") from None
+    if len(values) != n:
+        raise GraphError(f"correct holds one of True and False a node, found {len(values)} for {n} nodes")
     if odd:
         raise GraphError(f"correct holds one of True and False a node, found {odd[0]!r}")
     return [bool(value) for value in values]
