@@ -24,22 +24,19 @@ Source: Zhang et al., Which Agent Causes Task Failures and When?, ICML 2025.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
-from counterpoint.adapters._chat_log import Names, content_text, found_keys, hand_over, is_user, items, runs
+from counterpoint.adapters._chat_log import Names, content_text, items, runs
+from counterpoint.adapters._magentic import final_answer, is_directed, turns_of
 from counterpoint.adapters._source import each, mentions, opening
-from counterpoint.adapters._transfers import Turn, add_broadcast, to_trace
+from counterpoint.adapters._transfers import to_trace
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
-from counterpoint.trace import Kind, Trace
+from counterpoint.trace import Trace
 
 __all__ = ["read", "sniff"]
 
-_ROLE = re.compile(r"\s*(?P<name>.*?)\s*\(\s*(?P<arrow>->)?\s*(?P<what>.*?)\s*\)\s*")
-_TERMINALS = {"computer_terminal"}
-_FINAL_ANSWER = re.compile(r"^FINAL ANSWER:[ \t]*(.+)$", re.MULTILINE)
 _LABELS = ("level", "mistake_agent", "mistake_reason", "mistake_type", "system_prompt")
 
 
@@ -54,7 +51,7 @@ def sniff(source: Source) -> bool:
     # The labels come after the history in one of the two kinds: perhaps beyond the head.
     if mentions(source, "mistake_agent", "mistake_step") or {"question", "ground_truth"} <= set(run):
         return True
-    return any(_ROLE.fullmatch(str(item.get("role"))) for item in history)
+    return any(map(is_directed, history))
 
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
@@ -65,15 +62,7 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
 def _trace(run: Any) -> Trace:
     history = items(run, "history", "a Who&When run")
     names = Names()
-    turns: list[Turn] = []
-    targets: dict[str, str] = {}
-    for index, item in enumerate(history):
-        name, kind, target = _speaker(item, index)
-        turns.append(Turn(str(index), names.of(name), content_text(item.get("content")), kind))
-        if target:
-            targets[str(index)] = names.of(target)
-    hand_over(turns, targets)
-    add_broadcast(turns)
+    turns = turns_of(history, names)
     named = any(item.get("name") for item in history)
     correct = run.get("is_correct", run.get("is_corrected"))
     gold = run.get("ground_truth")
@@ -82,29 +71,11 @@ def _trace(run: Any) -> Trace:
         id="",
         task=content_text(run.get("question")),
         gold=None if gold is None else content_text(gold),
-        answer=_answer(turns),
+        answer=final_answer(turns),
         correct=correct if isinstance(correct, bool) else None,
         system="AutoGen CaptainAgent" if named else "Magentic-One",
         labels=_labels(run, names),
     )
-
-
-def _speaker(item: dict[str, Any], index: int) -> tuple[str, Kind, str]:
-    """Name, kind of step, and who is spoken to (empty: everyone)."""
-    name = item.get("name") or item.get("role")
-    if not isinstance(name, str) or not name.strip():
-        raise TraceError(f'history item {index} has neither "name" nor "role" (found: {found_keys(item)})')
-    if match := _ROLE.fullmatch(name):
-        return (match["name"], "agent", match["what"]) if match["arrow"] else (match["name"], "control", "")
-    if is_user(name):
-        return name, "task", ""
-    return name, "tool" if name.strip().casefold() in _TERMINALS else "agent", ""
-
-
-def _answer(turns: list[Turn]) -> str | None:
-    """What the runner printed as the final answer, which the log has at the end of the last message."""
-    found = _FINAL_ANSWER.findall(turns[-1].text) if turns else []
-    return found[-1].strip() if found else None
 
 
 def _labels(run: dict[str, Any], names: Names) -> dict[str, Any]:
