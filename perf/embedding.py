@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import statistics
 import tempfile
@@ -21,7 +22,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import tokenizers
 
 from counterpoint.models import minilm
@@ -44,6 +44,9 @@ def mixed_texts(number: int) -> list[str]:
 
 
 def plain_loop(folder: Path, size: int = 32) -> Embed:
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # before the import, or it would report home
+    import onnxruntime
+
     session = onnxruntime.InferenceSession(
         str(folder / "onnx" / "model.onnx"), providers=["CPUExecutionProvider"]
     )

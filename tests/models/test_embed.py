@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -146,7 +148,7 @@ def test_nan_from_a_callable_is_an_error_for_the_call_that_asks_for_that_text_on
     embed = embedder(lambda texts: [[np.nan, 1] if text == "bad" else [0, 1] for text in texts])
     embed.prefetch(["good", "bad"])
     assert embed(["good"]).tolist() == [[0, 1]]
-    with pytest.raises(ModelError, match="NaN or infinity for the text 'bad'"):
+    with pytest.raises(ModelError, match="not finite for the text 'bad'"):
         embed(["good", "bad"])
 
 
@@ -173,7 +175,7 @@ def test_a_folder_that_is_not_there_is_named(name):
 
 
 def test_a_hub_name_without_the_extra_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingExtra, match=r"bert-base-uncased.*counterpoint\[hub\]"):
         embedder("bert-base-uncased")
 
@@ -187,3 +189,12 @@ def test_an_embedder_survives_pickling():
     embed = embedder("hashing")
     before = embed(["a b", "c"])
     assert (pickle.loads(pickle.dumps(embed))(["a b", "c"]) == before).all()
+
+
+def test_naming_an_embedder_loads_no_model():
+    program = (
+        "import sys, counterpoint.models; assert 'numpy' not in sys.modules\n"
+        "from counterpoint.models.embed import embedder; embedder('hashing')(['a'])\n"
+        "assert not {'onnxruntime', 'tokenizers', 'torch'} & set(sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0

@@ -133,6 +133,15 @@ def test_a_forked_child_computes_with_a_session_of_its_own(tmp_path):
     assert subprocess.run([sys.executable, "-c", program], timeout=120).returncode == 0
 
 
+def test_embedding_reports_to_nobody(tmp_path):
+    # onnxruntime keeps a device id and a queue of events in the home folder when it is to report.
+    program = "from counterpoint.models.embed import embedder; embedder(cache=False)(['seven'])"
+    quiet = {name: value for name, value in os.environ.items() if name not in ("ORT_DISABLE_TELEMETRY", "CI")}
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    assert subprocess.run([sys.executable, "-c", program], env={**quiet, **home}).returncode == 0
+    assert list(tmp_path.iterdir()) == []
+
+
 def copy_of_the_weights(folder: Path) -> Path:
     """The three pinned files in a folder of their own; copied."""
     (folder / "onnx").mkdir(parents=True)

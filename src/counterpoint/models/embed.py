@@ -97,7 +97,9 @@ class TextEmbedder:
         finite = np.isfinite(vectors).all(axis=1)
         if not finite.all():
             text = texts[int(np.argmin(finite))]
-            raise ModelError(f"embedder {self.id} gave numbers that are not finite for the text {text[:60]!r}")
+            raise ModelError(
+                f"embedder {self.id} gave numbers that are not finite for the text {text[:60]!r}"
+            )
         return vectors
 
     def prefetch(self, texts: list[str], *, progress: Callable[[int, int], None] | None = None) -> None:

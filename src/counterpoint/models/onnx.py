@@ -132,9 +132,9 @@ class _Loaded:
     """Session and tokenizer of one process."""
 
     def __init__(self, folder: Path, graph: str, max_tokens: int, pooling: str) -> None:
-        import onnxruntime
         import tokenizers
 
+        onnxruntime = _onnxruntime()
         self._pooling = pooling
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3  # errors only: they come back as exceptions, stderr is ours
@@ -174,15 +174,21 @@ def _batches(lengths: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
             yield padded, indices[start : start + size]
 
 
+def _onnxruntime() -> Any:
+    """The library, told before its import not to report its use to its makers: releases since 1.29 would."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    import onnxruntime
+
+    return onnxruntime
+
+
 def _runtime_version() -> str:
     try:
         return version(
             "onnxruntime"
         )  # the import takes 0.15 s, which a run that finds all in the cache saves
     except PackageNotFoundError:  # a build under another name, such as onnxruntime-gpu
-        import onnxruntime
-
-        return str(onnxruntime.__version__)
+        return str(_onnxruntime().__version__)
 
 
 def _verify(file: Path, expected: str) -> None:
