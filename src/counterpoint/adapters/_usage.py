@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from counterpoint.adapters._messages import whole
 from counterpoint.trace import Usage
 
-__all__ = ["usage_of"]
+__all__ = ["run_usage", "usage_of"]
 
 _IN = ("prompt_tokens", "input_tokens", "prompt_token_count", "promptTokenCount", "inputTokens")
 _OUT = (
@@ -78,6 +80,16 @@ def usage_of(record: Any, *, model: Any = None) -> Usage | None:
         cost_usd=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
         model=model if isinstance(model, str) and model else None,
     )
+
+
+def run_usage(record: Any, *, model: Any = None) -> dict[str, Any]:
+    """The label of a trace whose totals are known for the whole run only; empty where they are not.
+
+    >>> run_usage({"prompt_tokens": 5, "completion_tokens": 2})
+    {'run_usage': {'tokens_in': 5, 'tokens_out': 2}}
+    """
+    usage = usage_of(record, model=model)
+    return {"run_usage": msgspec.to_builtins(usage)} if usage is not None else {}
 
 
 def _count(record: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
