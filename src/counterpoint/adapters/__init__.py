@@ -22,6 +22,7 @@ TABLE: dict[str, str] = {
     "agentrx": "counterpoint.adapters.agentrx",
     "tau_bench": "counterpoint.adapters.tau_bench",
     "tau2_bench": "counterpoint.adapters.tau2_bench",
+    "swe_agent": "counterpoint.adapters.swe_agent",
     "otlp": "counterpoint.adapters.otlp",
     "otel_sdk": "counterpoint.adapters.otel_sdk",
     "phoenix": "counterpoint.adapters.phoenix",
