@@ -23,6 +23,8 @@ TABLE: dict[str, str] = {
     "tau_bench": "counterpoint.adapters.tau_bench",
     "tau2_bench": "counterpoint.adapters.tau2_bench",
     "swe_agent": "counterpoint.adapters.swe_agent",
+    "dylan": "counterpoint.adapters.dylan",
+    "mad": "counterpoint.adapters.mad",
     "otlp": "counterpoint.adapters.otlp",
     "otel_sdk": "counterpoint.adapters.otel_sdk",
     "phoenix": "counterpoint.adapters.phoenix",
@@ -37,6 +39,8 @@ TABLE: dict[str, str] = {
     "crewai_output": "counterpoint.adapters.crewai_output",
     "openai_agents_items": "counterpoint.adapters.openai_agents_items",
     "autogen": "counterpoint.adapters.autogen",
+    "autogen_events": "counterpoint.adapters.autogen_events",
+    "autogen_team_state": "counterpoint.adapters.autogen_team_state",
     "chat": "counterpoint.adapters.chat",
 }
 """Name of each format to the module that reads it; where two would take a file, the earlier one does."""
