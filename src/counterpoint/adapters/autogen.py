@@ -27,34 +27,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from counterpoint.adapters._chat_log import (
-    content_text,
-    found_keys,
-    hand_over,
-    is_user,
-    items,
-    json_text,
-    objects,
-    runs,
-    settle,
-    spoken_at,
-    usage,
-)
+from counterpoint.adapters._autogen import Chat
+from counterpoint.adapters._chat_log import hand_over, items, runs
 from counterpoint.adapters._source import each, opening
-from counterpoint.adapters._times import seconds
-from counterpoint.adapters._transfers import Turn, add_broadcast, to_trace, total_usage
+from counterpoint.adapters._transfers import add_broadcast, to_trace
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
-from counterpoint.trace import Call, Trace
+from counterpoint.trace import Trace
 
 __all__ = ["read", "sniff"]
-
-SYSTEM = "AutoGen AgentChat"
-
-_DROPPED = {"ModelClientStreamingChunkEvent", "UserInputRequestedEvent", "MemoryQueryEvent"}
-_CHOICES = {"SelectSpeakerEvent", "SelectorEvent"}
-_SPEAKS_ON = {"MagenticOneOrchestrator"}
-"""Posts several messages in one turn."""
 
 
 def sniff(source: Source) -> bool:
@@ -71,7 +52,7 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
 
 
 def _trace(result: Any) -> Trace:
-    chat = _Chat()
+    chat = Chat()
     for index, message in enumerate(items(result, "messages", "a TaskResult")):
         chat.add(message, index)
     hand_over(chat.turns, chat.targets)
@@ -81,76 +62,6 @@ def _trace(result: Any) -> Trace:
         chat.turns,
         id="",
         task=next((turn.text for turn in chat.turns if turn.kind == "task"), ""),
-        system=SYSTEM,
+        system="autogen",
         labels={"stop_reason": reason} if reason else {},
     )
-
-
-class _Chat:
-    """The turns of a chat while its messages come in."""
-
-    def __init__(self) -> None:
-        self.turns: list[Turn] = []
-        self.targets: dict[str, str] = {}
-        """Id of a turn to the agent that it hands over to."""
-        self._working: dict[str, Turn] = {}
-        """Of each agent: the turn in which it has worked, but not spoken yet."""
-
-    def add(self, message: dict[str, Any], index: int) -> None:
-        kind, speaker = str(message.get("type", "")), message.get("source")
-        if not isinstance(speaker, str):
-            raise TraceError(f'message {index + 1} has no "source" (found: {found_keys(message)})')
-        if kind in _DROPPED:
-            return
-        turn = self._turn(message, speaker, kind, index)
-        spoken_at(turn, seconds(message.get("created_at")))
-        turn.usage = total_usage([turn.usage, usage(message.get("models_usage"))])
-        if _work(turn, kind, message):
-            self._working[speaker] = turn
-            return
-        if self._working.pop(speaker, None) is turn:
-            turn.text = ""  # What was thought gives way to what is said.
-        turn.text = "\n\n".join(filter(None, [turn.text, content_text(message.get("content"))]))
-        if kind == "HandoffMessage" and isinstance(message.get("target"), str):
-            self.targets[turn.id] = message["target"]
-
-    def _turn(self, message: dict[str, Any], speaker: str, kind: str, index: int) -> Turn:
-        """The turn that the message belongs to: that of its speaker, if it is open, else a new one."""
-        if speaker in self._working:
-            return self._working[speaker]
-        if speaker in _SPEAKS_ON and self.turns and self.turns[-1].agent == speaker:
-            return self.turns[-1]
-        turn = Turn(str(message.get("id") or index), speaker)
-        if is_user(speaker):
-            turn.kind = "task"
-            self._working.clear()
-        elif kind in _CHOICES or speaker.endswith("GroupChatManager") or speaker == "DiGraphStopAgent":
-            turn.kind = "control"
-        self.turns.append(turn)
-        return turn
-
-
-def _work(turn: Turn, kind: str, message: dict[str, Any]) -> bool:
-    """Adds an event of the agent's work to its turn; False where the message is speech."""
-    content = message.get("content")
-    if kind == "ThoughtEvent":
-        turn.text = "\n\n".join(filter(None, [turn.text, content_text(content)]))
-    elif kind == "ToolCallRequestEvent":
-        for call in objects(content, f'"content" of a {kind}'):
-            arguments = json_text(call.get("arguments"))
-            turn.calls.append(Call(str(call.get("id")), str(call.get("name")), arguments))
-    elif kind == "ToolCallExecutionEvent":
-        for done in objects(content, f'"content" of a {kind}'):
-            text, failed = content_text(done.get("content")), done.get("is_error") is True
-            settle(turn.calls, str(done.get("call_id")), text, tool=str(done.get("name")), failed=failed)
-    elif kind == "CodeGenerationEvent":
-        turn.calls.append(Call(f"{turn.id}-{len(turn.calls)}", "code", content_text(content)))
-    elif kind == "CodeExecutionEvent":
-        output, failed = message.get("result"), False
-        if isinstance(output, dict):
-            failed = bool(output.get("exit_code"))
-            output = output.get("output")
-        settle(turn.calls, "", content_text(output), tool="code", failed=failed)
-    else:
-        return False
-    return True

@@ -55,6 +55,7 @@ __all__ = ["from_messages", "read", "sniff"]
 
 _ROLES = {"system", "developer", "user", "assistant", "tool", "function", "human", "ai"}
 _OTHER_FORMATS = {
+    "agent_id",
     "member_responses",
     "parent_run_id",
     "reward_info",
