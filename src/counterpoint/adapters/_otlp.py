@@ -98,7 +98,10 @@ def decode(text: bytes) -> list[Span]:
 
     Raises msgspec.DecodeError or UnicodeDecodeError where the text is not JSON or not of OTLP's shape.
     """
-    return [span for group in _DECODER.decode(text).resourceSpans or () for span in _spans(group)]
+    groups = _DECODER.decode(text).resourceSpans
+    if groups is None:
+        raise msgspec.DecodeError('no "resourceSpans"')
+    return [span for group in groups for span in _spans(group)]
 
 
 def convert(document: Any) -> tuple[list[Span], int]:
@@ -213,6 +216,8 @@ def _is_number(value: int | float | str) -> bool:
 # --- ids and times -------------------------------------------------------------------------------
 
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})*")
+_NONE = "0" * 32
+"""An id of zeros is no id."""
 
 
 def span_id(text: str) -> str:
@@ -226,7 +231,7 @@ def trace_id(text: str) -> str:
 
 
 def _id(text: str, digits: int, base64_length: int) -> str:
-    if len(text) == digits:
+    if len(text) == digits and text != _NONE[:digits]:
         return text.lower()
     if text[:2] in ("0x", "0X"):
         return text[2:].lower().zfill(digits)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from counterpoint.adapters._containment import MIN_CHARACTERS
 from counterpoint.adapters._spans import Reading, Scope, Span, Tree, find_scopes, prompt
 from counterpoint.adapters._transfers import Turn, add_context, add_sequence, to_trace
 from counterpoint.adapters._turns import Part, fold, handover, parts_in_order, turn_of
@@ -40,6 +41,8 @@ class Dialect:
 
     read: Callable[[Span], Reading | None]
     """What one span says; None: nothing of interest."""
+    mend: Callable[[Sequence[Span]], Sequence[Span]] = lambda spans: spans
+    """All spans of a source, put right before they are linked."""
     relations: Callable[[Tree], Iterable[Relation]] = lambda tree: ()
     """Transfers that spans state outright."""
     turns: Callable[[Tree], list[Turn] | None] = lambda tree: None
@@ -53,7 +56,7 @@ def traces(
 ) -> Iterator[Trace | TraceError]:
     """Every run among the spans; a TraceError where they hold no turn of any agent."""
     with no_collection():
-        held = [run for group in _joined(spans) if (run := _Run(group, dialect)).turns]
+        held = [run for group in _joined(dialect.mend(spans)) if (run := _Run(group, dialect)).turns]
     if not held:
         what = f"{len(spans)} spans" if spans else "no spans"
         yield TraceError(
@@ -338,6 +341,10 @@ class _Run:
         unknown = sum(not reading.usage for reading in models if reading)
         if unknown:
             yield f"{unknown} of {len(models)} model calls have no token counts"
+        texts = Counter(turn.text for turn in self.turns if len(turn.text) >= MIN_CHARACTERS)
+        repeated = sum(count - 1 for count in texts.values())
+        if repeated:
+            yield f"{repeated} turns say word for word what a turn before them said"
 
 
 def _names(scopes: Sequence[Scope]) -> dict[int, str]:

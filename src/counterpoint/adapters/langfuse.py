@@ -44,7 +44,9 @@ def sniff(source: Source) -> bool:
 
 
 def _is_observation(item: Any) -> bool:
-    return isinstance(item, dict) and item.get("type") in _TYPES and bool({"traceId", "trace_id"} & set(item))
+    if not isinstance(item, dict) or not isinstance(item.get("type"), str):
+        return False
+    return item["type"] in _TYPES and bool({"traceId", "trace_id"} & set(item))
 
 
 def read(source: Source) -> Iterator[Trace | TraceError]:

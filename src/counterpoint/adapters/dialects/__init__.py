@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from counterpoint.adapters._runs import Dialect
 from counterpoint.adapters._spans import Reading, Span
-from counterpoint.adapters.dialects import autogen, crewai, frameworks, genai, langfuse, mlflow, openinference
+from counterpoint.adapters.dialects import (
+    autogen,
+    crewai,
+    frameworks,
+    genai,
+    langfuse,
+    logfire,
+    mlflow,
+    openinference,
+)
 
 __all__ = ["ATTRIBUTES"]
 
@@ -20,5 +29,11 @@ def _read(span: Span) -> Reading | None:
     return genai.read(span)
 
 
-ATTRIBUTES = Dialect(_read, relations=crewai.relations, turns=autogen.turns, facts=frameworks.facts)
+ATTRIBUTES = Dialect(
+    _read,
+    mend=logfire.without_pending,
+    relations=crewai.relations,
+    turns=autogen.turns,
+    facts=frameworks.facts,
+)
 """The conventions that are told apart by a span's attributes."""

@@ -63,7 +63,8 @@ class _Chat:
         inner: list[Any] = []
         if isinstance(response, dict):
             messages = [response.get("chat_message")]
-            inner = response.get("inner_messages") or []
+            given = response.get("inner_messages")
+            inner = given if isinstance(given, list) else []
         for message in messages if isinstance(messages, list) else ():
             if isinstance(message, dict) and message.get("id"):
                 self._message(message, inner, time)

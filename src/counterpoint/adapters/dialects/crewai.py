@@ -66,12 +66,12 @@ def relations(tree: Tree) -> Iterator[tuple[int, int, Evidence]]:
         if not isinstance(tasks, list):
             continue
         below = range(at, tree.ends[at])
-        spans = {tree.spans[inner].attributes.get("task_id"): inner for inner in below}
+        spans = {str(tree.spans[inner].attributes.get("task_id")): inner for inner in below}
         tasks = [item for item in tasks if isinstance(item, dict)]
-        ids = {str(item.get("description")): item.get("id") for item in tasks}
+        ids = {str(item.get("description")): str(item.get("id")) for item in tasks}
         for item in tasks:
-            target, context = spans.get(item.get("id")), item.get("context")
+            target, context = spans.get(str(item.get("id"))), item.get("context")
             for name in context if isinstance(context, list) and target is not None else ():
-                source = spans.get(str(name), spans.get(ids.get(str(name))))
+                source = spans.get(str(name), spans.get(ids.get(str(name), "")))
                 if source is not None and target is not None:
                     yield source, target, "explicit"

@@ -1,0 +1,486 @@
+"""Span formats: inputs that broke other tools, and everything that exporters do differently."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import counterpoint as cp
+from counterpoint.errors import MissingExtra
+from counterpoint.trace import Trace
+
+LONG = "The bridge should be closed for repairs in the first week of May, said the engineer on Monday. " * 4
+
+Read = Callable[..., Trace]
+
+
+def value(plain: Any) -> dict[str, Any]:
+    if isinstance(plain, dict) and plain.keys() & {
+        "intValue",
+        "arrayValue",
+        "kvlistValue",
+        "bytesValue",
+        "raw",
+    }:
+        return plain.get("raw", plain)
+    return {"intValue": str(plain)} if isinstance(plain, int) else {"stringValue": plain}
+
+
+def span(id: str, parent: str = "", at: int = 0, lasts: int = 10, /, **more: Any) -> dict[str, Any]:
+    """One OTLP span; ``at`` and ``lasts`` in seconds, ``attributes`` plain."""
+    attributes = [{"key": key, "value": value(plain)} for key, plain in more.pop("attributes", {}).items()]
+    return {
+        "traceId": "5b8efff798038103d269b633813fc60c",
+        "spanId": id.encode().hex().zfill(16),
+        "parentSpanId": parent.encode().hex().zfill(16) if parent else "",
+        "name": more.pop("name", id),
+        "startTimeUnixNano": str((1_700_000_000 + at) * 10**9),
+        "endTimeUnixNano": str((1_700_000_000 + at + lasts) * 10**9),
+        "attributes": attributes,
+        **more,
+    }
+
+
+def agent(
+    id: str, parent: str = "", at: int = 0, lasts: int = 10, /, *, name: str, said: str = "", **more: Any
+) -> Any:
+    attributes = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": name,
+        **more.pop("attributes", {}),
+    }
+    if said:
+        attributes["gen_ai.output.messages"] = messages("assistant", said)
+    return span(id, parent, at, lasts, attributes=attributes, name=f"invoke_agent {name}", **more)
+
+
+def model(
+    id: str, parent: str = "", at: int = 0, /, *, shown: str = "", said: str = "", **attributes: Any
+) -> Any:
+    chat = {"gen_ai.operation.name": "chat", **attributes}
+    if shown:
+        chat["gen_ai.input.messages"] = messages("user", shown)
+    if said:
+        chat["gen_ai.output.messages"] = messages("assistant", said)
+    return span(id, parent, at, 1, attributes=chat)
+
+
+def tool(id: str, parent: str, at: int, lasts: int = 1, /, *, name: str, **attributes: Any) -> Any:
+    named = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, **attributes}
+    return span(id, parent, at, lasts, attributes=named)
+
+
+def messages(role: str, *texts: str) -> str:
+    return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]} for text in texts])
+
+
+def document(*spans: Any, scope: str = "made up") -> dict[str, Any]:
+    return {"resourceSpans": [{"scopeSpans": [{"scope": {"name": scope}, "spans": list(spans)}]}]}
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    """Reads the one trace that spans, or a whole document, make."""
+
+    def run(*spans: Any, **options: Any) -> Trace:
+        whole = spans[0] if len(spans) == 1 and "resource_spans" in spans[0] else document(*spans)
+        (tmp_path / "spans.json").write_text(json.dumps(whole), "utf-8")
+        (trace,) = cp.read(tmp_path / "spans.json", on_error="raise", **options)
+        return trace
+
+    return run
+
+
+def edges(trace: Trace) -> set[tuple[str, str]]:
+    """Who heard whom, as ``agent#turn``, in order of time."""
+    return {(source, target) for source, target, _ in evidence(trace)}
+
+
+def evidence(trace: Trace) -> set[tuple[str, str, str]]:
+    turns: dict[str, int] = {}
+    label = {}
+    for step in trace.steps:
+        turns[step.agent] = turns.get(step.agent, 0) + 1
+        label[step.id] = f"{step.agent}{turns[step.agent]}"
+    return {
+        (label[heard.source], label[step.id], heard.evidence) for step in trace.steps for heard in step.heard
+    }
+
+
+def spoken(trace: Trace) -> list[tuple[str, str]]:
+    return [(step.agent, step.text) for step in trace.steps]
+
+
+# --- the tree --------------------------------------------------------------------------------------
+
+
+def test_an_orphan_is_kept_under_a_synthetic_root_and_counted(read: Read) -> None:
+    orphan = agent("a", name="scout", said="Nothing there.") | {"parentSpanId": "dead0000dead0000"}
+    trace = read(orphan)
+    assert spoken(trace) == [("scout", "Nothing there.")]
+    assert trace.labels["orphans"] == 1
+    assert any("1 spans name a parent that is not there" in warning for warning in trace.warnings)
+
+
+def test_a_cycle_of_parents_keeps_every_span(read: Read) -> None:
+    trace = read(
+        agent("a", "c", 0, name="one", said="1"), agent("b", "a", 1, name="two", said="2"),
+        agent("c", "b", 2, name="three", said="3"), agent("d", "d", 3, name="four", said="4"),
+    )  # fmt: skip
+    assert {step.agent for step in trace.steps} == {"one", "two", "three", "four"}
+    assert any("cycles of parents" in warning for warning in trace.warnings)
+
+
+def test_a_span_that_came_twice_counts_once(read: Read) -> None:
+    running = agent("a", name="scout") | {"endTimeUnixNano": "0"}
+    trace = read(running, agent("a", name="scout", said="Done."))
+    assert spoken(trace) == [("scout", "Done.")]
+
+
+def test_a_span_that_never_ended_is_read_and_told_of(read: Read) -> None:
+    trace = read(agent("a", name="scout", said="On my way.") | {"endTimeUnixNano": None})
+    assert trace.steps[0].ended_at is None
+    assert any("never ended" in warning for warning in trace.warnings)
+
+
+def test_agents_that_began_and_ended_together_are_both_there_in_order_of_id(read: Read) -> None:
+    trace = read(
+        span("r"), agent("b", "r", 1, name="two", said="2"), agent("a", "r", 1, name="one", said="1")
+    )
+    assert [step.agent for step in trace.steps] == ["one", "two"]
+
+
+def test_a_pending_span_stands_for_one_that_never_came(read: Read) -> None:
+    pending = {"logfire.span_type": "pending_span", "logfire.pending_parent_id": b"r".hex().zfill(16)}
+    trace = read(
+        span("r", attributes={"logfire.span_type": "span"}),
+        agent("p1", "a", name="scout", attributes=pending), agent("a", "r", name="scout", said="Done."),
+        agent("p2", "b", 5, name="late", attributes=pending), model("m", "b", 6, said="Hm."),
+    )  # fmt: skip
+    assert spoken(trace) == [("scout", "Done."), ("late", "Hm.")]
+
+
+# --- who is who ------------------------------------------------------------------------------------
+
+
+def test_two_agents_of_one_name_stay_two_by_their_ids(read: Read) -> None:
+    trace = read(
+        span("r"),
+        agent("a", "r", 0, name="coder", said="One.", attributes={"gen_ai.agent.id": "c1"}),
+        agent("b", "r", 20, name="coder", said=LONG, attributes={"gen_ai.agent.id": "c2"}),
+    )
+    assert [step.agent for step in trace.steps] == ["coder (c1)", "coder (c2)"]
+    assert all(heard.source != step.id for step in trace.steps for heard in step.heard)
+
+
+def test_one_agent_seen_as_two_nested_spans_is_one_turn(read: Read) -> None:
+    trace = read(agent("a", name="boss"), agent("b", "a", name="boss"), model("m", "b", 1, said="Go."))
+    assert spoken(trace) == [("boss", "Go.")]
+
+
+def test_an_agent_that_calls_itself_as_a_tool_takes_two_turns_more(read: Read) -> None:
+    trace = read(
+        agent("a", "", 0, 30, name="solver"), model("m1", "a", 1, said="Divide."),
+        tool("t", "a", 3, 9, name="solve"),
+        agent("b", "t", 4, 6, name="solver"), model("m2", "b", 5, said="Half."),
+        model("m3", "a", 15, said="Both halves."),
+    )  # fmt: skip
+    assert [step.text for step in trace.steps] == ["Divide.", "Half.", "Both halves."]
+
+
+def test_a_model_call_without_any_agent_takes_the_name_of_the_function_around_it(read: Read) -> None:
+    trace = read(span("r", name="main"), span("f", "r", name="summarize"), model("m", "f", 1, said="Short."))
+    assert spoken(trace) == [("summarize", "Short.")]
+    assert trace.labels["identity_rules"] == {"ancestor's name": 1}
+
+
+def test_a_workflow_root_that_is_marked_as_an_agent_is_none(read: Read) -> None:
+    kind = {"openinference.span.kind": "AGENT"}
+    trace = read(
+        span("r", attributes=kind, name="my workflow"),
+        span("a", "r", 1, attributes={**kind, "agent.name": "clerk", "output.value": "Filed."}),
+    )
+    assert spoken(trace) == [("clerk", "Filed.")]
+
+
+def test_guardrails_and_evaluators_are_control(read: Read) -> None:
+    trace = read(
+        agent("a", name="clerk"), model("m", "a", 1, said="Filed."),
+        span("g", "a", 3, 4, attributes={"openinference.span.kind": "GUARDRAIL"}, name="no names"),
+        model("n", "g", 4, said="Safe."),
+    )  # fmt: skip
+    assert [(step.agent, step.kind) for step in trace.steps] == [("clerk", "agent"), ("no names", "control")]
+
+
+# --- who heard whom --------------------------------------------------------------------------------
+
+
+def langgraph(id: str, node: str, step: int, at: int) -> Any:
+    metadata = json.dumps({"langgraph_step": step, "langgraph_node": node})
+    return span(
+        id, "r", at, 1, attributes={"openinference.span.kind": "CHAIN", "metadata": metadata}, name=node
+    )
+
+
+def test_parallel_nodes_of_one_step_both_get_their_edges(read: Read) -> None:
+    trace = read(
+        span("r", attributes={"openinference.span.kind": "CHAIN"}),
+        langgraph("a", "gen", 2, 1), langgraph("b", "classify", 3, 3),
+        langgraph("c", "title", 3, 3), langgraph("d", "join", 4, 5),
+    )  # fmt: skip
+    assert edges(trace) == {
+        ("gen1", "classify1"), ("gen1", "title1"), ("classify1", "join1"), ("title1", "join1"),
+    }  # fmt: skip
+    assert len(cp.graph(trace).unrolled.edges) == 4
+
+
+def test_hand_overs_in_a_circle_stay_finite(read: Read) -> None:
+    def turn(number: int, name: str, target: str) -> list[Any]:
+        outer, at = f"t{number}", 10 * number
+        kind = {"openinference.span.kind": "TOOL", "input.value": name, "output.value": target}
+        return [
+            agent(outer, "r", at, 9, name=name), model(f"m{number}", outer, at + 1, said="Your turn."),
+            span(f"h{number}", outer, at + 3, 1, attributes=kind, name=f"handoff to {target}"),
+        ]  # fmt: skip
+
+    trace = read(
+        span("r", "", 0, 90), *turn(0, "A", "B"), *turn(1, "B", "A"), *turn(2, "A", "B"), *turn(3, "B", "A")
+    )
+    explicit = {(source, target) for source, target, how in evidence(trace) if how == "explicit"}
+    assert explicit == {("A1", "B1"), ("B1", "A2"), ("A2", "B2")}
+    assert cp.graph(trace).cycles == [["A", "B"]]
+    assert cp.graph(trace).unrolled.names == ["A", "B", "A", "B"] or len(cp.graph(trace).unrolled.names) == 4
+
+
+def test_agents_called_as_tools_split_the_callers_turn_once(read: Read) -> None:
+    trace = read(
+        agent("a", "", 0, 60, name="boss"), model("m1", "a", 1, said="Ask both."),
+        tool("t1", "a", 3, 10, name="ask_x"),
+        agent("x", "t1", 4, 8, name="x"), model("mx", "x", 5, said="X."),
+        tool("t2", "a", 3, 10, name="ask_y"),
+        agent("y", "t2", 4, 8, name="y"), model("my", "y", 5, said="Y."),
+        model("m2", "a", 20, said="Done."),
+    )  # fmt: skip
+    assert [step.agent for step in trace.steps] == ["boss", "x", "y", "boss"]
+    assert evidence(trace) == {
+        ("boss1", "x1", "call"), ("boss1", "y1", "call"), ("x1", "boss2", "call"), ("y1", "boss2", "call"),
+    }  # fmt: skip
+
+
+def test_an_agent_beside_the_model_call_of_its_caller_does_not_split_it(read: Read) -> None:
+    trace = read(
+        agent("a", "", 0, 30, name="support"),
+        agent("g", "a", 1, 5, name="guard"), model("mg", "g", 2, said="No."),
+        model("m", "a", 1, said="Hello."),
+    )  # fmt: skip
+    assert sorted(spoken(trace)) == [("guard", "No."), ("support", "Hello.")]
+
+
+def test_the_same_text_from_two_is_heard_from_both_and_flagged(read: Read) -> None:
+    trace = read(
+        span("r", "", 0, 90),
+        agent("a", "r", 0, name="A"), model("ma", "a", 1, said=LONG),
+        agent("b", "r", 11, name="B"), model("mb", "b", 12, said=LONG),
+        agent("c", "r", 22, name="C"), model("mc", "c", 23, shown=f"A: {LONG}\nB: {LONG}", said=LONG),
+        agent("d", "r", 33, name="A"), model("md", "d", 34, shown=LONG, said="Enough."),
+    )  # fmt: skip
+    assert edges(trace) >= {("A1", "C1"), ("B1", "C1"), ("C1", "A2")}
+    assert any("3 turns" in warning or "2 turns" in warning for warning in trace.warnings)
+
+
+def test_a_link_between_spans_is_an_explicit_transfer(read: Read) -> None:
+    link = {"links": [{"traceId": "5b8efff798038103d269b633813fc60c", "spanId": b"m1".hex().zfill(16)}]}
+    trace = read(
+        span("r", "", 0, 90), agent("a", "r", 0, name="A"), model("m1", "a", 1, said="x"),
+        agent("b", "r", 20, name="B", **link), model("m2", "b", 21, said="y"),
+    )  # fmt: skip
+    assert evidence(trace) == {("A1", "B1", "explicit")}
+
+
+def test_mere_order_is_marked_as_such(read: Read) -> None:
+    trace = read(span("r"), agent("a", "r", 0, name="A", said="x"), agent("b", "r", 20, name="B", said="y"))
+    assert evidence(trace) == {("A1", "B1", "sequence")}
+
+
+# --- values, ids, times ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", ["25", 25, 25.0])
+def test_tokens_come_as_text_or_as_numbers(read: Read, number: Any) -> None:
+    trace = read(model("m", said="x", **{"gen_ai.usage.input_tokens": {"intValue": number}}))
+    assert trace.steps[0].usage is not None
+    assert trace.steps[0].usage.tokens_in == 25
+
+
+def test_lists_objects_bytes_and_empty_values_are_read(read: Read) -> None:
+    parts = {"arrayValue": {"values": [{"stringValue": "x"}, {"intValue": "2"}]}}
+    nested = {"kvlistValue": {"values": [{"key": "a", "value": {"boolValue": False}}]}}
+    odd = {
+        "list": parts,
+        "object": nested,
+        "bytes": {"bytesValue": "AA=="},
+        "none": {"raw": {}},
+        "empty": {"arrayValue": {}},
+    }
+    message = {"kvlistValue": {"values": [
+        {"key": "role", "value": {"stringValue": "assistant"}},
+        {"key": "content", "value": {"stringValue": "Hi."}},
+    ]}}  # fmt: skip
+    said = {"gen_ai.output.messages": {"arrayValue": {"values": [message]}}}
+    assert spoken(read(model("m", **odd, **said)))[0][1] == "Hi."
+
+
+def test_gaps_in_the_numbers_of_messages_do_no_harm(read: Read) -> None:
+    prompt = {f"llm.input_messages.{n}.message.content": f"part {n}" for n in (0, 3, 11)}
+    role = {"llm.output_messages.7.message.role": "assistant", "llm.output_messages.7.message.content": "ok"}
+    trace = read(span("m", attributes={"openinference.span.kind": "LLM", **prompt, **role}))
+    assert trace.steps[0].prompt == "part 0\n\npart 3\n\npart 11"
+    assert trace.steps[0].text == "ok"
+
+
+def as_hex(id: str) -> str:
+    return id
+
+
+def as_0x(id: str) -> str:
+    return f"0x{id}" if id else id
+
+
+def as_base64(id: str) -> str:
+    return base64.b64encode(bytes.fromhex(id)).decode()
+
+
+@pytest.mark.parametrize("form", [as_hex, as_0x, as_base64, str.upper])
+def test_ids_come_in_any_form(read: Read, form: Callable[[str], str]) -> None:
+    spans = [agent("a", name="boss"), model("m", "a", 1, said="Go.")]
+    for each in spans:
+        for key in ("traceId", "spanId", "parentSpanId"):
+            each[key] = form(each[key])
+    trace = read(*spans)
+    assert trace.labels["trace_id"] == "5b8efff798038103d269b633813fc60c"
+    assert spoken(trace) == [("boss", "Go.")]
+
+
+def test_times_come_as_text_as_numbers_and_not_at_all(read: Read) -> None:
+    one, two, three = (agent(letter, name=letter, said=letter) for letter in "abc")
+    one["startTimeUnixNano"] = 1_700_000_000_000_000_000
+    two["startTimeUnixNano"] = "1700000001000000000"
+    three.pop("startTimeUnixNano")
+    trace = read(one, two, three)
+    assert [(step.agent, step.started_at) for step in trace.steps] == [
+        ("c", None),
+        ("a", 1.7e9),
+        ("b", 1.7e9 + 1),
+    ]
+
+
+def test_snake_case_and_one_wrong_span_are_no_reason_to_stop(read: Read) -> None:
+    good = {"trace_id": "t", "span_id": "s", "name": "invoke_agent x", "attributes": [
+        {"key": "gen_ai.operation.name", "value": {"string_value": "invoke_agent"}},
+        {"key": "gen_ai.output.messages", "value": {"string_value": messages("assistant", "Hi.")}},
+    ]}  # fmt: skip
+    trace = read({"resource_spans": [{"scope_spans": [{"spans": [good, {"span_id": 5}]}]}]})
+    assert spoken(trace) == [("x", "Hi.")]
+    assert any("1 spans are not of OTLP's shape" in warning for warning in trace.warnings)
+
+
+def test_unknown_attributes_and_operations_never_fail(read: Read) -> None:
+    odd = span("o", "a", 2, attributes={"gen_ai.operation.name": "daydream", "llm.unheard.of": "x", "": "y"})
+    assert spoken(read(agent("a", name="boss", said="Go."), odd)) == [("boss", "Go.")]
+
+
+def test_tokens_of_an_agent_count_only_where_its_model_calls_know_none(read: Read) -> None:
+    total = {"gen_ai.usage.input_tokens": 60, "gen_ai.usage.output_tokens": 40}
+    leaf = {"gen_ai.usage.input_tokens": 6, "gen_ai.usage.prompt_tokens": 6, "gen_ai.usage.output_tokens": 4}
+    with_leaves = read(agent("a", name="A", attributes=total), model("m", "a", 1, said="x", **leaf))
+    without = read(agent("a", name="A", attributes=total), model("m", "a", 1, said="x"))
+    assert [step.usage and step.usage.tokens_in for step in (*with_leaves.steps, *without.steps)] == [6, 60]
+
+
+def test_a_model_span_around_another_counts_once(read: Read) -> None:
+    used = {"gen_ai.usage.input_tokens": 6}
+    trace = read(model("w", said="Hi.", shown="Hello?", **used), model("m", "w", **used))
+    (step,) = trace.steps
+    assert (step.text, step.prompt, step.usage and step.usage.tokens_in) == ("Hi.", "Hello?", 6)
+
+
+# --- files -----------------------------------------------------------------------------------------
+
+
+def test_lines_out_of_order_and_zipped_are_one_trace(tmp_path: Path) -> None:
+    spans = [agent("a", name="boss"), model("m", "a", 1, said="Go.")]
+    lines = [json.dumps(document(each)) for each in reversed(spans)]
+    with gzip.open(tmp_path / "spans.jsonl.gz", "wt") as file:
+        file.write("\n".join(lines))
+    (trace,) = cp.read(tmp_path / "spans.jsonl.gz", on_error="raise")
+    assert spoken(trace) == [("boss", "Go.")]
+
+
+def test_a_broken_line_is_an_error_and_the_rest_is_read(tmp_path: Path) -> None:
+    lines = [json.dumps(document(agent("a", name="boss", said="Go."))), '{"resourceSpans": [', ""]
+    (tmp_path / "spans.jsonl").write_text("\n".join(lines), "utf-8")
+    reading = cp.read(tmp_path / "spans.jsonl", on_error=lambda error: None)
+    assert [spoken(trace) for trace in reading] == [[("boss", "Go.")]]
+    (error,) = reading.errors
+    assert "record 2" in str(error)
+
+
+def test_spans_without_any_agent_or_model_say_so(tmp_path: Path) -> None:
+    (tmp_path / "spans.json").write_text(json.dumps(document(span("a", name="GET /"))), "utf-8")
+    reading = cp.read(tmp_path / "spans.json", on_error=lambda error: None)
+    assert list(reading) == []
+    assert "found 1 spans" in str(reading.errors[0])
+
+
+def test_two_runs_in_one_file_are_two_traces_and_one_by_session(tmp_path: Path) -> None:
+    one = agent("a", name="A", said="x", attributes={"session.id": "s"})
+    two = agent("b", "", 20, name="B", said="y", attributes={"session.id": "s"}) | {"traceId": "a" * 32}
+    (tmp_path / "spans.json").write_text(json.dumps(document(one, two)), "utf-8")
+    apart = list(cp.read(tmp_path / "spans.json", on_error="raise"))
+    together = list(cp.read(tmp_path / "spans.json", on_error="raise", group_by="session.id"))
+    assert [trace.id for trace in apart] == ["spans.json#1", "spans.json#2"]
+    assert [step.agent for trace in together for step in trace.steps] == ["A", "B"]
+    assert len(together) == 1
+
+
+def test_protobuf_without_its_packages_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "counterpoint.adapters._otlp_protobuf", raising=False)
+    monkeypatch.setitem(sys.modules, "opentelemetry.proto.trace.v1.trace_pb2", None)
+    fixture = Path(__file__).parents[1] / "golden" / "otlp" / "delegation.binpb"
+    reading = cp.read(fixture, on_error=lambda error: None)
+    assert list(reading) == []
+    assert "counterpoint[otlp]" in str(reading.errors[0])
+    assert isinstance(reading.errors[0].__cause__, MissingExtra)
+
+
+def test_a_message_of_a_megabyte_is_read_and_found(read: Read) -> None:
+    huge = "".join(f"{number:06d} lines of the log were read without fault. " for number in range(20_000))
+    trace = read(
+        span("r"), agent("a", "r", 0, name="A"), model("m", "a", 1, said=huge),
+        agent("b", "r", 20, name="B"), model("n", "b", 21, shown=f"Log:\n{huge}", said="Fine."),
+    )  # fmt: skip
+    assert evidence(trace) == {("A1", "B1", "context")}
+
+
+def test_a_manager_with_a_thousand_calls_is_read_in_seconds(read: Read) -> None:
+    spans = [agent("boss", "", 0, 10**6, name="boss"), model("m", "boss", 1, said="Begin.")]
+    for number in range(1500):
+        at = 10 * number + 5
+        spans += [
+            tool(f"t{number}", "boss", at, 5, name="ask"),
+            agent(f"w{number}", f"t{number}", at + 1, 3, name="worker"),
+            model(f"x{number}", f"w{number}", at + 2, said=f"Part {number}."),
+            model(f"b{number}", "boss", at + 7, said=f"Next, {number}."),
+        ]  # fmt: skip
+    trace = read(*spans)
+    assert len(trace.steps) == 3001
+    assert sum(heard.evidence == "call" for step in trace.steps for heard in step.heard) == 3000
