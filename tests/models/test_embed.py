@@ -158,6 +158,11 @@ def test_a_callable_with_the_wrong_shape_is_told_the_right_one(answer):
         embedder(lambda texts: answer)(["a", "bb"])
 
 
+def test_a_callable_that_fails_is_named():
+    with pytest.raises(ModelError, match="failed: ZeroDivisionError: division by zero"):
+        embedder(lambda texts: 1 / 0)(["a"])
+
+
 def test_an_embedder_is_passed_through():
     embed = embedder("hashing")
     assert embedder(embed) is embed

@@ -158,6 +158,9 @@ def test_a_changed_file_is_refused_at_first_use(tmp_path, monkeypatch):
     embed = embedder(cache=False)
     with pytest.raises(ModelError, match=r"model\.onnx_data: not the file that was expected"):
         embed(["seven"])
+    shutil.rmtree(folder)  # asked again, it answers without a second look
+    with pytest.raises(ModelError, match="refused"):
+        embed(["apples"])
 
 
 def test_a_folder_with_the_same_files_gives_the_same_vectors(tmp_path, monkeypatch, embed):

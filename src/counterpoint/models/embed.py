@@ -251,7 +251,10 @@ class _CallableEncoder:
         self.id = str(named or type(function).__qualname__)
 
     def encode(self, texts: list[str]) -> tuple[NDArray[np.float64], Sequence[bool]]:
-        vectors = np.array(self._function(texts), np.float64)
+        try:
+            vectors = np.array(self._function(texts), np.float64)
+        except Exception as error:  # a function of the user's may raise anything
+            raise ModelError(f"embedder {self.id} failed: {type(error).__name__}: {error}") from error
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise ModelError(
                 f"embedder {self.id} gave an array of shape {vectors.shape} for {len(texts)} texts; "

@@ -67,7 +67,7 @@ class OnnxEncoder:
         self._hashes = dict(hashes)
         self._pooling = pooling
         self._max_tokens = max_tokens
-        self._loaded: dict[int, _Loaded] = {}
+        self._loaded: dict[int, _Loaded | ModelError] = {}
         heaviest = max(self._hashes, key=lambda file: (folder / file).stat().st_size)
         self.id = f"{name}@{self._hashes[heaviest][:8]}"
 
@@ -115,14 +115,23 @@ class OnnxEncoder:
         # By process: a session's threads do not survive a fork, and to delete it there would wait for them.
         process = os.getpid()
         if process not in self._loaded:
-            for file, expected in self._hashes.items():
-                _verify(self.folder / file, expected)
-            graph = next(file for file in self._hashes if file in _GRAPHS)
             try:
-                self._loaded[process] = _Loaded(self.folder, graph, self._max_tokens, self._pooling)
-            except Exception as error:  # both libraries raise bare Exceptions of their own
-                raise ModelError(f"{self.folder}: the embedder cannot be loaded: {_line(error)}") from None
-        return self._loaded[process]
+                self._loaded[process] = self._load()
+            except ModelError as error:  # kept: every trace asks again, and hashing takes its time
+                self._loaded[process] = error
+        found = self._loaded[process]
+        if isinstance(found, ModelError):
+            raise ModelError(str(found))
+        return found
+
+    def _load(self) -> _Loaded:
+        for file, expected in self._hashes.items():
+            _verify(self.folder / file, expected)
+        graph = next(file for file in self._hashes if file in _GRAPHS)
+        try:
+            return _Loaded(self.folder, graph, self._max_tokens, self._pooling)
+        except Exception as error:  # both libraries raise bare Exceptions of their own
+            raise ModelError(f"{self.folder}: the embedder cannot be loaded: {_line(error)}") from None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_loaded": {}}
