@@ -25,6 +25,7 @@ TABLE: dict[str, str] = {
     "swe_agent": "counterpoint.adapters.swe_agent",
     "dylan": "counterpoint.adapters.dylan",
     "mad": "counterpoint.adapters.mad",
+    "puppeteer": "counterpoint.adapters.puppeteer",
     "otlp": "counterpoint.adapters.otlp",
     "otel_sdk": "counterpoint.adapters.otel_sdk",
     "phoenix": "counterpoint.adapters.phoenix",
@@ -41,6 +42,8 @@ TABLE: dict[str, str] = {
     "autogen": "counterpoint.adapters.autogen",
     "autogen_events": "counterpoint.adapters.autogen_events",
     "autogen_team_state": "counterpoint.adapters.autogen_team_state",
+    "ag2": "counterpoint.adapters.ag2",
+    "ag2_runtime_log": "counterpoint.adapters.ag2_runtime_log",
     "chat": "counterpoint.adapters.chat",
 }
 """Name of each format to the module that reads it; where two would take a file, the earlier one does."""
