@@ -7,7 +7,7 @@
         "prompt_tokens": 41, "completion_tokens": 78}}
     {"logger": "autogen_core.events", "created": 1796049180.65, "event":
        {"type": "Message", "sender": "planner_27a8.../27a8...", "receiver": "group_topic_27a8.../27a8...",
-        "payload": "{\\"response\\":{\\"chat_message\\":{\\"id\\":\\"a485\\",\\"source\\":\\"planner\\",...}}}"}}
+        "payload": "{\\"response\\":{\\"chat_message\\":{\\"source\\":\\"planner\\",...}}}"}}
 
 The object around the event may be missing.
 
