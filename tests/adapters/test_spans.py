@@ -201,6 +201,54 @@ def test_a_model_call_without_any_agent_takes_the_name_of_the_function_around_it
     assert trace.labels["identity_rules"] == {"ancestor's name": 1}
 
 
+def test_bare_model_calls_are_told_apart_by_the_role_in_their_system_prompts(read: Read) -> None:
+    def call(id: str, at: int, system: str, said: str) -> Any:
+        prompt = json.dumps([{"role": "system", "content": system}, {"role": "user", "content": "Go on."}])
+        return model(id, "r", at, said=said, **{"gen_ai.input.messages": prompt})
+
+    optimist, judge = "You are an optimist who likes ferries.", "You are the judge. Be fair."
+    trace = read(
+        span("r", name="debate"), call("a", 1, optimist, "Yes."), call("b", 2, judge, "Why?"),
+        call("c", 3, optimist, "Because."), call("d", 4, optimist, "Really."),
+    )  # fmt: skip
+    assert spoken(trace) == [("optimist", "Yes."), ("judge", "Why?"), ("optimist", "Because.\n\nReally.")]
+    assert trace.labels["identity_rules"] == {"role string": 3}
+
+
+def test_model_calls_of_a_named_agent_and_the_tool_between_them_are_one_turn(read: Read) -> None:
+    asks = [
+        {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "look", "arguments": {}}]}
+    ]
+    trace = read(
+        span("r", "", 0, 90),
+        model("a", "r", 1, **{"gen_ai.agent.name": "A", "gen_ai.output.messages": json.dumps(asks)}),
+        tool("t", "r", 2, name="look", **{"gen_ai.tool.call.id": "c1", "gen_ai.tool.call.result": "Fog."}),
+        model("b", "r", 4, said="I see fog.", **{"gen_ai.agent.name": "A"}),
+        model("c", "r", 6, said="Then wait.", **{"gen_ai.agent.name": "B"}),
+        model("d", "r", 8, said="I wait.", **{"gen_ai.agent.name": "A"}),
+    )  # fmt: skip
+    assert spoken(trace) == [("A", "I see fog."), ("B", "Then wait."), ("A", "I wait.")]
+    assert [(call.tool, call.result) for call in trace.steps[0].calls] == [("look", "Fog.")]
+
+
+def test_a_team_that_is_marked_as_an_agent_and_calls_no_model_is_none(read: Read) -> None:
+    trace = read(
+        agent("t", "", 0, 90, name="team", said="All of it."),
+        agent("a", "t", 1, name="A"),
+        model("m", "a", 2, said="x"),
+    )
+    assert spoken(trace) == [("A", "x")]
+
+
+def test_an_agent_called_in_code_that_a_model_wrote_is_a_call(read: Read) -> None:
+    trace = read(
+        agent("a", "", 0, 60, name="boss"), model("m1", "a", 1, said='answer = searcher(task="Lyon")'),
+        agent("b", "a", 3, 8, name="searcher"), model("mb", "b", 4, said="Lyon."),
+        model("m2", "a", 20, said="Done."),
+    )  # fmt: skip
+    assert evidence(trace) == {("boss1", "searcher1", "call"), ("searcher1", "boss2", "call")}
+
+
 def test_a_workflow_root_that_is_marked_as_an_agent_is_none(read: Read) -> None:
     kind = {"openinference.span.kind": "AGENT"}
     trace = read(
@@ -256,7 +304,7 @@ def test_hand_overs_in_a_circle_stay_finite(read: Read) -> None:
     explicit = {(source, target) for source, target, how in evidence(trace) if how == "explicit"}
     assert explicit == {("A1", "B1"), ("B1", "A2"), ("A2", "B2")}
     assert cp.graph(trace).cycles == [["A", "B"]]
-    assert cp.graph(trace).unrolled.names == ["A", "B", "A", "B"] or len(cp.graph(trace).unrolled.names) == 4
+    assert len(cp.graph(trace).unrolled.names) == 4
 
 
 def test_agents_called_as_tools_split_the_callers_turn_once(read: Read) -> None:
@@ -300,6 +348,19 @@ def test_a_link_between_spans_is_an_explicit_transfer(read: Read) -> None:
     trace = read(
         span("r", "", 0, 90), agent("a", "r", 0, name="A"), model("m1", "a", 1, said="x"),
         agent("b", "r", 20, name="B", **link), model("m2", "b", 21, said="y"),
+    )  # fmt: skip
+    assert evidence(trace) == {("A1", "B1", "explicit")}
+
+
+def test_links_are_followed_through_spans_of_no_agent(read: Read) -> None:
+    def to(id: str) -> dict[str, Any]:
+        return {"links": [{"spanId": id.encode().hex().zfill(16)}]}
+
+    trace = read(
+        span("r", "", 0, 90),
+        span("e1", "r", 0), agent("a", "e1", 0, name="A"), model("m1", "a", 1, said="x"), span("s1", "e1", 5),
+        span("e2", "r", 12, **to("s1")), span("s2", "e2", 13),
+        span("e3", "r", 20, **to("s2")), agent("b", "e3", 21, name="B"), model("m2", "b", 22, said="y"),
     )  # fmt: skip
     assert evidence(trace) == {("A1", "B1", "explicit")}
 
@@ -454,6 +515,7 @@ def test_protobuf_without_its_packages_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "counterpoint.adapters._otlp_protobuf", raising=False)
+    monkeypatch.delattr("counterpoint.adapters._otlp_protobuf", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.proto.trace.v1.trace_pb2", None)
     fixture = Path(__file__).parents[1] / "golden" / "otlp" / "delegation.binpb"
     reading = cp.read(fixture, on_error=lambda error: None)

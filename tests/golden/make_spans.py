@@ -492,7 +492,8 @@ def group_chat() -> Run:
             ("process", "writer", {"response": {"chat_message": plan, "inner_messages": []}}),
             ("invoke", "writer", None),
             ("process", "planner", {"response": {"chat_message": draft, "inner_messages": []}}),
-        ]
+        ],
+        1,
     ):
         attributes: Attributes = {"recipient_agent_type": f"{agent}_{team}", "message": json.dumps(content)}
         name = f"autogen process {agent}_{team}"

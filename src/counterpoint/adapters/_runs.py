@@ -23,7 +23,8 @@ from itertools import pairwise
 from typing import Any
 
 from counterpoint.adapters._containment import MIN_CHARACTERS
-from counterpoint.adapters._spans import Reading, Scope, Span, Tree, find_scopes, prompt
+from counterpoint.adapters._scopes import Scope, find_scopes
+from counterpoint.adapters._spans import Reading, Span, Tree, prompt
 from counterpoint.adapters._transfers import Turn, add_context, add_sequence, to_trace
 from counterpoint.adapters._turns import Part, fold, handover, parts_in_order, turn_of
 from counterpoint.errors import TraceError
@@ -219,43 +220,56 @@ class _Run:
     # --- links and what the dialect states
 
     def _hear_relations(self) -> None:
-        for source, target, evidence in (*self._links(), *self.dialect.relations(self.tree)):
-            giver, taker = self._around(source), self._at_or_below(target)
-            if giver is not None and taker is not None and giver is not taker:
-                first = self.places[id(taker)][0]
-                given = [place for place in self.places[id(giver)] if place < first]
-                if given:
-                    self._hear(first, given[-1], evidence)
+        for source, target, evidence in self.dialect.relations(self.tree):
+            taker = self._at_or_below(target)
+            if taker is not None:
+                self._hear_scopes(self._givers(source, taker), taker, evidence)
+        if any(span.links for span in self.tree.spans):
+            index = {span.id: at for at, span in enumerate(self.tree.spans)}
+            for at, span in enumerate(self.tree.spans):
+                taker = self._at_or_below(at) if span.links else None
+                if taker is not None:
+                    sources = [index[link] for link in span.links if link in index]
+                    self._hear_scopes(self._linked(sources, index, taker), taker, "explicit")
 
-    def _links(self) -> Iterator[Relation]:
-        if not any(span.links for span in self.tree.spans):
-            return
-        index = {span.id: at for at, span in enumerate(self.tree.spans)}
-        for at, span in enumerate(self.tree.spans):
-            for link in span.links:
-                if link in index:
-                    yield index[link], at, "explicit"
+    def _hear_scopes(self, givers: Iterable[Scope], taker: Scope, evidence: Evidence) -> None:
+        first = self.places[id(taker)][0]
+        for giver in givers:
+            given = self.places[id(giver)]
+            at = bisect_left(given, first) - 1
+            if giver is not taker and at >= 0:
+                self._hear(first, given[at], evidence)
+
+    def _linked(self, sources: list[int], index: dict[str, int], taker: Scope) -> Iterator[Scope]:
+        """Scopes that the linked spans stand for; through spans of no agent on to what these link to."""
+        seen: set[int] = set()
+        while sources:
+            at = sources.pop()
+            while at >= 0 and at not in seen and not at <= taker.first < self.tree.ends[at]:
+                seen.add(at)
+                givers = self._givers(at, taker)
+                if givers:
+                    yield from givers
+                    break
+                sources += [index[link] for link in self.tree.spans[at].links if link in index]
+                at = self.tree.parents[at]
+
+    def _givers(self, at: int, taker: Scope) -> list[Scope]:
+        """The scope that holds the span, else the last begun before it of those below it."""
+        owner = self._owner(at)
+        if owner is not None:
+            return [owner]
+        start = max(self.tree.spans[at].start, self.tree.spans[taker.first].start)
+        return [scope for scope in self._below(at) if self.tree.spans[scope.first].start <= start][-1:]
 
     def _at_or_below(self, at: int) -> Scope | None:
         """The scope that holds the span, else the first that opens below it."""
         owner = self._owner(at)
-        if owner is None:
-            owner = next(iter(self._below(at)), None)
-        return owner
+        return owner if owner is not None else next(iter(self._below(at)), None)
 
     def _below(self, at: int) -> Sequence[Scope]:
         """The scopes that open at span ``at`` or below it."""
         return self.scopes[bisect_left(self.starts, at) : bisect_left(self.starts, self.tree.ends[at])]
-
-    def _around(self, at: int) -> Scope | None:
-        """The scope that holds the span, else the last begun before it under the nearest ancestor."""
-        owner = self._owner(at)
-        start = self.tree.spans[at].start
-        while owner is None and at >= 0:
-            begun = [scope for scope in self._below(at) if self.tree.spans[scope.first].start <= start]
-            owner = begun[-1] if begun else None
-            at = self.tree.parents[at]
-        return owner
 
     def _owner(self, at: int) -> Scope | None:
         if not hasattr(self, "owners"):

@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from counterpoint.adapters._messages import Chat, ToolCall, json_or_text, string_values
-from counterpoint.adapters._spans import Reading, Scope, Tree, prompt, results
+from counterpoint.adapters._scopes import Scope
+from counterpoint.adapters._spans import Reading, Tree, prompt, results
 from counterpoint.adapters._transfers import Message, Turn, total_usage
 from counterpoint.trace import Call, Kind, Usage
 
@@ -149,7 +150,8 @@ def _end(scope: Scope, tree: Tree) -> int:
 
 def _match_calls(part: Part, readings: Sequence[Reading | None]) -> None:
     """Finds the tool call that each called scope answers: by call id, by name, by who is named in it."""
-    asked = [call for at in part.models for chat in _said(readings[at]) for call in chat.calls]
+    said = [chat for at in part.models for chat in _said(readings[at])]
+    asked = [call for chat in said for call in chat.calls]
     for place, scope in enumerate(part.called):
         behind = scope.tool if scope.tool is not None else scope.first
         tool = readings[behind]
@@ -160,8 +162,8 @@ def _match_calls(part: Part, readings: Sequence[Reading | None]) -> None:
         else:
             match = [call for call in asked if fold(call.name) == fold(scope.agent)]
             match = match or [call for call in asked if _names_agent(call, scope, readings)]
-            if not match and len(asked) == len(part.called):
-                match = [asked[place]]
+            # Which of them it was is not said; that the agent was called by one of them is plain.
+            match = match or asked[min(place, len(asked) - 1) :][:1] if asked else _in_code(scope, said)
         taken = part.calls.values()
         match = [call for call in match if call not in taken] or match
         if match:
@@ -172,6 +174,11 @@ def _names_agent(call: ToolCall, scope: Scope, readings: Sequence[Reading | None
     reading = readings[scope.first]
     names = {fold(scope.agent), fold(reading.agent_id if reading else "")} - {""}
     return any(fold(value) in names for value in string_values(json_or_text(call.arguments)))
+
+
+def _in_code(scope: Scope, said: Sequence[Chat]) -> list[ToolCall]:
+    """A call of the agent as a function, in code that the model wrote; its arguments stand in the text."""
+    return [ToolCall("", scope.agent) for chat in said if f"{scope.agent}(" in chat.text][:1]
 
 
 def _said(reading: Reading | None) -> Sequence[Chat]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from counterpoint.adapters._messages import Chat, as_json, chats, json_or_text, whole
 from counterpoint.adapters._spans import Reading, Span
+from counterpoint.adapters.dialects import langgraph
 from counterpoint.trace import Usage
 
 __all__ = ["read"]
@@ -30,8 +31,10 @@ _OPERATIONS = {
     "invoke_agent": "agent",
     "execute_tool": "tool",
 }
+_METADATA = ("", "langsmith.metadata.", "traceloop.association.properties.")
+"""What stands before the keys of LangGraph's metadata, where each is an attribute."""
 _KINDS = {"agent": "agent", "tool": "tool", "workflow": "other", "task": "other"}
-_REQUESTS = {"chat": "model", "completion": "model"}
+_REQUESTS = {"chat": "model", "completion": "model", "llm": "model", "tool": "tool"}
 _RESULTS = (
     "gen_ai.output.messages",
     "final_result",
@@ -46,15 +49,22 @@ def read(span: Span) -> Reading | None:
     """What a span says by these conventions; None where it follows none of them."""
     attributes = span.attributes
     role = _role(attributes)
+    reading: Reading | None = None
     if role == "model":
-        return _model(span)
-    if role == "agent":
-        return _agent(span)
-    if role == "tool":
-        return _tool(span)
-    if not span.parent and (role or span.events or _is_any(attributes)):
+        reading = _model(span)
+    elif role == "agent":
+        reading = _agent(span)
+    elif role == "tool":
+        reading = _tool(span)
+    for prefix in _METADATA:
+        if f"{prefix}langgraph_node" in attributes:
+            metadata = {key: attributes.get(f"{prefix}{key}") for key in langgraph.KEYS}
+            reading = langgraph.placed(reading, metadata, None, None)
+    if "metadata" in attributes:
+        reading = langgraph.placed(reading, json_or_text(attributes["metadata"]), None, None)
+    if reading is None and not span.parent and (role or span.events or _is_any(attributes)):
         return Reading(shown=_shown(span))
-    return None
+    return reading
 
 
 def _role(attributes: dict[str, Any]) -> str:
@@ -68,7 +78,7 @@ def _role(attributes: dict[str, Any]) -> str:
     kind = attributes.get("traceloop.span.kind")
     if isinstance(kind, str):
         return _KINDS.get(kind, "other")
-    request = attributes.get("llm.request.type")
+    request = attributes.get("llm.request.type", attributes.get("langsmith.span.kind"))
     if isinstance(request, str):
         return _REQUESTS.get(request, "other")
     # A span that used tokens of a model, in the words of an emitter older than the operation name.

@@ -17,7 +17,6 @@ from counterpoint.trace import Usage
 __all__ = ["read"]
 
 _METADATA = "langfuse.observation.metadata."
-_LANGGRAPH = ("langgraph_node", "langgraph_step", "langgraph_checkpoint_ns", "checkpoint_ns")
 
 
 def read(span: Span) -> Reading | None:
@@ -49,11 +48,10 @@ def read(span: Span) -> Reading | None:
 def _metadata(attributes: dict[str, Any]) -> dict[str, Any]:
     whole_object = json_or_text(attributes.get("langfuse.observation.metadata"))
     metadata = dict(whole_object) if isinstance(whole_object, dict) else {}
-    for key in _LANGGRAPH:
+    for key in langgraph.KEYS:
         value = attributes.get(_METADATA + key)
         if isinstance(value, str):
             value = value.strip('"')
-            value = int(value) if value.isdecimal() else value
         if value is not None:
             metadata[key] = value
     return metadata

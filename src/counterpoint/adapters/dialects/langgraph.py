@@ -11,9 +11,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from counterpoint.adapters._messages import whole
 from counterpoint.adapters._spans import Reading
 
-__all__ = ["node", "placed"]
+__all__ = ["KEYS", "node", "placed"]
+
+KEYS = ("langgraph_node", "langgraph_step", "langgraph_checkpoint_ns", "checkpoint_ns")
+"""The keys of the metadata that `node` looks at."""
 
 _MACHINERY = re.compile(
     r"agent|model|llm|tools?|tool_node|call_(agent|model|llm|tools?)|model_request|run_tools"
@@ -47,8 +51,7 @@ def node(metadata: Mapping[str, Any]) -> tuple[str, str, int | None] | None:
 
 
 def _step(metadata: Mapping[str, Any]) -> int | None:
-    step = metadata.get("langgraph_step")
-    return step if isinstance(step, int) else None
+    return whole(metadata.get("langgraph_step"))
 
 
 def placed(reading: Reading | None, metadata: Any, given: Any, gave: Any) -> Reading | None:
