@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from counterpoint.contracts import Context, Metric
 from counterpoint.errors import GraphError, UsageError
-from counterpoint.graph import View
+from counterpoint.graph import Edges, View
 from counterpoint.metrics import paths as exact
 from counterpoint.metrics import paths_float as floating
 from counterpoint.metrics.diversity import diversity_curve, information_diversity
@@ -52,6 +52,7 @@ __all__ = [
     "UPR_RESIDUAL",
     "diversity_curve",
     "information_diversity",
+    "path_graph",
     "path_load",
     "residual_path_ratio",
     "unnecessary_path_ratio",
@@ -252,14 +253,9 @@ def _on_paths(context: Context, measure: Callable[..., Score], **parameters: Any
     correctness = step_correctness(context)
     if correctness.reason:
         return Score.undefined(correctness.reason)
-    view = _view(context)
-    if reason := _why_unconnected(context, view):
+    view, edges, reason = path_graph(context)
+    if reason:
         return Score.undefined(reason)
-    edges = view.edge_array
-    if context.profile == "paper":
-        edges = view.spatial_edges
-        if reason := _why_not_spatial(view):
-            return Score.undefined(reason)
     ids = [step.id for step in view.steps]
     abstained = sum(correctness.answers[name] is None for name in ids)
     if abstained == len(ids):
@@ -270,6 +266,16 @@ def _on_paths(context: Context, measure: Callable[..., Score], **parameters: Any
     correct = [correctness.correct[name] for name in ids]
     score = measure((len(ids), edges), correct, **parameters)
     return replace(score, parts={**score.parts, "abstained": abstained})
+
+
+def path_graph(context: Context) -> tuple[View, Edges, str]:
+    """The nodes and edges that the profile counts a trace's paths on; and why there are none, or empty."""
+    view = _view(context)
+    if reason := _why_unconnected(context, view):
+        return view, view.edge_array, reason
+    if context.profile == "paper":
+        return view, view.spatial_edges, _why_not_spatial(view)
+    return view, view.edge_array, ""
 
 
 def _view(context: Context) -> View:

@@ -43,6 +43,8 @@ __all__ = [
     "Correctness",
     "price_usd",
     "run_answer",
+    "run_correct",
+    "step_answers",
     "step_correctness",
 ]
 
@@ -75,7 +77,7 @@ def _step_correctness(context: Context) -> Correctness:
     gold = context.trace.gold
     if gold is None or not gold.strip():
         return Correctness({}, {}, NO_GOLD)
-    answers = {step.id: _step_answer(context, step) for step in context.graph.steps}
+    answers = step_answers(context)
     if not answers:
         return Correctness({}, {}, "the trace has no agent step")
     if all(answer is None for answer in answers.values()):
@@ -90,6 +92,13 @@ def _step_correctness(context: Context) -> Correctness:
         name: answer is not None and same_answer(answer, gold, kind=kind) for name, answer in answers.items()
     }
     return Correctness(correct, answers)
+
+
+def step_answers(context: Context) -> Mapping[str, str | None]:
+    """The answer that each node of the trace's graph commits to, by step id; None: it abstains."""
+    return context.once(
+        "step_answers", lambda: {step.id: _step_answer(context, step) for step in context.graph.steps}
+    )
 
 
 def _kind(context: Context) -> str | None:
@@ -160,9 +169,7 @@ def _accuracy(context: Context) -> Score:
 def _unparsed(context: Context) -> Score:
     if context.trace.gold is None and context.answers is None:
         return Score.undefined(f"{NO_GOLD}; or name the kind of answer with --answers")
-    answers = context.once(
-        "step_answers", lambda: {step.id: _step_answer(context, step) for step in context.graph.steps}
-    )
+    answers = step_answers(context)
     if not answers:
         return Score.undefined("the trace has no agent step")
     missing = sum(answer is None for answer in answers.values())
