@@ -191,12 +191,17 @@ def _judge_batch(traces: list[Trace]) -> _Chunk:
     return _judge(traces)
 
 
+SHARED = 10_000
+"""Distinct reasons and parts that rows share, so that a million rows stay small."""
+
+
 class _Judge:
     """Scores batches of traces under one set of settings; holds the embedder."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.warnings: list[str] = []
+        self._shared: dict[Any, Any] = {}
         self.embed: TextEmbedder | None = None
         self.embed_missing = ""
         if settings.embeds:
@@ -249,6 +254,14 @@ class _Judge:
         )
         return context, settings.gold is None or given is not None
 
+    def _one(self, mapping: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The first mapping that was equal to this one, types included (1 and 1.0 are written unlike)."""
+        if len(self._shared) > SHARED:
+            self._shared.clear()
+        key = tuple((name, type(value), value) for name, value in mapping.items())
+        found: Mapping[str, Any] = self._shared.setdefault(key, mapping)
+        return found
+
     def _rows(self, context: Context) -> Iterator[Row]:
         for chosen, signature in zip(self.settings.metrics, self.signatures, strict=True):
             try:
@@ -266,9 +279,9 @@ class _Judge:
                 system=context.trace.system,
                 metric=str(chosen),
                 value=score.value,
-                reason=score.reason,
-                parts=score.parts,
-                detail=score.detail,
+                reason=self._shared.setdefault(score.reason, score.reason),
+                parts=self._one(score.parts),
+                detail=self._one(score.detail),
                 signature=signature,
             )
 

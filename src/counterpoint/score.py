@@ -53,7 +53,7 @@ class Score(Struct, frozen=True):
         return cls(None, parts or {}, reason, detail or {})
 
 
-class Row(Struct, frozen=True):
+class Row(Struct, frozen=True, gc=False):
     """One metric on one trace: the unit that statistics fold and views show."""
 
     run: str
