@@ -244,7 +244,8 @@ def tool_call(item: Any) -> ToolCall | None:
     identity = (
         item.get("id") or item.get("call_id") or item.get("toolUseId") or item.get("tool_call_id") or ""
     )
-    return ToolCall(str(identity), str(inner.get("name") or inner.get("tool_name") or ""), as_json(arguments))
+    name = inner.get("name") or inner.get("tool_name") or (function if isinstance(function, str) else "")
+    return ToolCall(str(identity), str(name), as_json(arguments))
 
 
 def _function_call(item: dict[str, Any]) -> list[Chat]:
