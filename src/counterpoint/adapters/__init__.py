@@ -44,6 +44,7 @@ TABLE: dict[str, str] = {
     "autogen_events": "counterpoint.adapters.autogen_events",
     "autogen_team_state": "counterpoint.adapters.autogen_team_state",
     "inspect": "counterpoint.adapters.inspect_log",
+    "google_adk": "counterpoint.adapters.google_adk",
     "ag2": "counterpoint.adapters.ag2",
     "ag2_runtime_log": "counterpoint.adapters.ag2_runtime_log",
     "chat": "counterpoint.adapters.chat",

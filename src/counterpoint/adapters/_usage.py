@@ -28,10 +28,17 @@ _CACHED = (
     "cached_input_tokens",
     "input_tokens_cache_read",
     "cached_content_token_count",
+    "cachedContentTokenCount",
     "cached_prompt_tokens",
 )
 _WRITTEN = ("cache_write_tokens", "cache_creation_input_tokens", "input_tokens_cache_write")
-_REASONING = ("reasoning_tokens", "reasoning", "output_reasoning_tokens", "thoughts_token_count")
+_REASONING = (
+    "reasoning_tokens",
+    "reasoning",
+    "output_reasoning_tokens",
+    "thoughts_token_count",
+    "thoughtsTokenCount",
+)
 _TOTAL = ("total_tokens", "total_token_count", "totalTokenCount")
 _COST = ("cost_usd", "cost", "total_cost")
 _DETAILS = (
