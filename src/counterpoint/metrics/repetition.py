@@ -1,0 +1,210 @@
+"""Repetition: the same call made twice, the same text put into a prompt again; the rest of `redundancy`.
+
+Conventions
+-----------
+* Both scores are shares in [0, 1], lower is better.
+* Amounts of text are characters, letters and signs after spaces are squeezed; as tokens, a fourth of them. A
+  share does not depend on how long a token is.
+
+What counts
+-----------
+* Duplicate work: a tool called with the same arguments by two agents or more. Arguments are compared as JSON
+  values, so that spacing and the order of keys do not count.
+* Duplicated tokens: a passage of a prompt is a repeat if its reader has been shown it before, in this prompt
+  or an earlier one, or has said it. A passage is a line or a sentence; shorter ones than `MIN_CHARACTERS`
+  are never repeats. Who said it (``Critic: ...``) does not make a passage another one. Each repeat counts
+  once, however many earlier copies there are.
+* A prompt is what was recorded; where none was, the texts that the step heard: the least that it was shown.
+  What was recorded also holds instructions and the history that is sent anew in each turn, so numbers with
+  and without recorded prompts do not compare (parts ``recorded`` and ``implied`` count them).
+
+Source: duplicate work is the measure of the published code of "Towards a Science of Scaling Agent Systems"
+(arXiv:2512.08296); duplicated tokens are ours.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from functools import lru_cache
+
+from msgspec import Struct
+
+from counterpoint.contracts import Context, Metric
+from counterpoint.score import Score
+from counterpoint.trace import parse_json
+
+__all__ = [
+    "DUPLICATED_TOKENS",
+    "DUPLICATE_WORK",
+    "Turn",
+    "canonical_arguments",
+    "duplicate_work",
+    "duplicated_tokens",
+]
+
+MIN_CHARACTERS = 20
+"""A shorter passage ("Yes.", "---") is no repeat of anything."""
+
+CHARACTERS_A_TOKEN = 4
+"""Of English text, about; only for numbers of tokens that are said to be estimates."""
+
+LONGEST_LABEL = 60
+"""A passage may begin with the name of who said it, so long at most."""
+
+_PASSAGE = re.compile(r"(?:\\n|\n)+|(?<=[.!?])\s+|(?<=[。！？])")
+_EDGE = " \t\r\"'`*#>|-•"
+
+
+def duplicate_work(calls: Iterable[tuple[Hashable, str, str]]) -> Score:
+    """Duplicate work: distinct (tool, arguments) called by two agents or more / distinct (tool, arguments).
+
+    Parameters
+    ----------
+    calls: (agent, tool, arguments as JSON text).
+
+    Returns
+    -------
+    Score in [0, 1], lower is better; parts ``duplicates``, ``count``, ``calls``, and ``repeated``: calls that
+    whoever had made before. Undefined without calls.
+
+    >>> calls = [("A", "find", '{"q": 1}'), ("B", "find", '{ "q":1}'), ("B", "find", '{"q": 2}')]
+    >>> duplicate_work(calls).value
+    0.5
+    """
+    callers: dict[tuple[str, str], set[Hashable]] = {}
+    made = 0
+    for agent, tool, arguments in calls:
+        callers.setdefault((tool, canonical_arguments(arguments)), set()).add(agent)
+        made += 1
+    if not made:
+        return Score.undefined("no tool call is recorded: record each with its name and arguments")
+    duplicates = sum(len(agents) > 1 for agents in callers.values())
+    parts = {
+        "duplicates": duplicates,
+        "count": len(callers),
+        "calls": made,
+        "repeated": made - len(callers),
+    }
+    return Score(duplicates / len(callers), parts)
+
+
+@lru_cache(maxsize=4096)
+def canonical_arguments(arguments: str) -> str:
+    """Arguments of a call as one text for all ways to write the same JSON value.
+
+    >>> canonical_arguments('{"b": 1, "a": [1,2]}')
+    '{"a":[1,2],"b":1}'
+    """
+    try:
+        value, _ = parse_json(arguments)
+    except ValueError:
+        return " ".join(arguments.split())
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+class Turn(Struct, frozen=True):
+    """What an agent was shown in a turn, and what it said then."""
+
+    agent: str
+    shown: tuple[str, ...]
+    """One prompt, or the texts that it is made of: within one of those, nothing is a repeat of itself."""
+    said: str = ""
+    recorded: bool = False
+    """``shown`` is one recorded prompt: within it, a passage can be a repeat."""
+
+
+def duplicated_tokens(turns: Sequence[Turn]) -> Score:
+    """Duplicated tokens: share of the prompts that their reader had been shown, or had said, before; ours.
+
+    Parameters
+    ----------
+    turns: in time order.
+
+    Returns
+    -------
+    Score in [0, 1], lower is better; parts ``tokens`` and ``duplicated`` (estimates: characters / 4),
+    ``recorded`` and ``implied`` (turns whose prompt is known, or only texts that were heard). Undefined where
+    nobody was shown anything.
+
+    >>> text = "The bridge can carry trucks of up to forty tonnes."
+    >>> turns = [Turn("A", (), text), Turn("B", (), text), Turn("C", (text, text), text), Turn("A", (text,))]
+    >>> duplicated_tokens(turns).value  # of three deliveries, C holds the second and A the third
+    0.666667
+    """
+    held: dict[str, set[str]] = {}
+    shown = repeated = recorded = implied = 0
+    for turn in turns:
+        known = held.setdefault(turn.agent, set())
+        recorded += turn.recorded
+        implied += bool(turn.shown) and not turn.recorded
+        for text in turn.shown:
+            for whole, unlabeled in (passages := _passages(text)):
+                shown += len(whole)
+                if len(whole) >= MIN_CHARACTERS and (whole in known or unlabeled in known):
+                    repeated += len(whole)
+                if turn.recorded:
+                    known.update((whole, unlabeled))
+            known.update(passage for pair in passages for passage in pair)
+        known.update(passage for pair in _passages(turn.said) for passage in pair)
+    if not shown:
+        return Score.undefined("no agent was shown a text: record `prompt`, or `heard` with each step")
+    parts = {
+        "tokens": round(shown / CHARACTERS_A_TOKEN),
+        "duplicated": round(repeated / CHARACTERS_A_TOKEN),
+        "recorded": recorded,
+        "implied": implied,
+    }
+    return Score(repeated / shown, parts)
+
+
+@lru_cache(maxsize=4096)  # a text is heard by several, soon after it was said
+def _passages(text: str) -> tuple[tuple[str, str], ...]:
+    """The passages of a text, as they are compared: whole, and without the name of who said it."""
+    found = []
+    for piece in _PASSAGE.split(text):
+        whole = " ".join(piece.casefold().split()).strip(_EDGE)
+        if whole:
+            colon = whole.find(": ", 0, LONGEST_LABEL + 2)
+            found.append((whole, whole[colon + 2 :].lstrip(_EDGE) if colon >= 0 else whole))
+    return tuple(found)
+
+
+def _turns(context: Context) -> list[Turn]:
+    nodes = context.graph.unrolled
+    heard: dict[int, list[int]] = {}
+    for source, target in nodes.edge_array.tolist():
+        heard.setdefault(target, []).append(source)
+    turns = []
+    for number, step in enumerate(nodes.steps):
+        if step.prompt is not None and step.prompt.strip():
+            turns.append(Turn(step.agent, (step.prompt,), step.text, recorded=True))
+        else:
+            texts = tuple(nodes.steps[source].text for source in heard.get(number, ()))
+            turns.append(Turn(step.agent, texts, step.text))
+    return turns
+
+
+def _duplicated_tokens(context: Context) -> Score:
+    turns = _turns(context)
+    if context.graph.why_no_edges and not any(turn.recorded for turn in turns):
+        return Score.undefined(context.graph.why_no_edges)
+    return duplicated_tokens(turns)
+
+
+def _duplicate_work(context: Context) -> Score:
+    return duplicate_work(
+        (step.agent, call.tool, call.arguments) for step in context.graph.steps for call in step.calls
+    )
+
+
+DUPLICATE_WORK = Metric(
+    "duplicate_work", 1, "share of distinct tool calls that two agents or more made", _duplicate_work,
+    (0, 1), "lower", "share of calls", "published code of arXiv:2512.08296", ("calls",),
+)  # fmt: skip
+DUPLICATED_TOKENS = Metric(
+    "duplicated_tokens", 1, "share of prompt tokens that their reader had been shown, or had said, before",
+    _duplicated_tokens, (0, 1), "lower", "share of prompt tokens", "ours", ("texts", "transfers"),
+    settings=("evidence",),
+)  # fmt: skip
