@@ -366,6 +366,10 @@ DIFFERENT = [
     ("9^{9^{9^9}}", "9", "number"),
     ("99999999^{99}", "x^{99999999}", "text"),
     (r"\sum_{k=1}^{99999999} k", "1", "text"),
+    ("(a+b+c+d)^{99}", "(a+b+c+d)^{98}", "text"),
+    (r"((\pi+3)^{99})^{-9}", "7^2", "text"),
+    ("(" * 70 + "x^2" + ")" * 70, "x^2+1", "text"),
+    (r"\sin(\sin(y2)^9)", r"\log(2ax)", "text"),
     (r"\frac{1}{0}", "1", "number"),
     (r"\frac{", "1", "number"),
 ]
@@ -547,7 +551,15 @@ HOSTILE += [
     "\\frac{",
     'answer"""""',
 ]
-HOSTILE += ["A) ", "answer is A, ", "½", "answer is " + "1 " * 180 + "\n", "answer is " + "x" * 380 + "\n"]
+HOSTILE += [
+    "A) ",
+    "answer is A, ",
+    ")",
+    ")}]",
+    "½",
+    "answer is " + "1 " * 180 + "\n",
+    "answer is " + "x" * 380 + "\n",
+]
 
 
 @pytest.mark.parametrize("unit", HOSTILE)

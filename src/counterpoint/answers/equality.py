@@ -2,7 +2,7 @@
 
 math-verify (and with it SymPy, about a second to load) is asked only where both answers are short
 mathematical expressions, at least one of them beyond plain numbers; what could take it long to evaluate
-(high or stacked powers, sums, integrals) is not sent to it and is unequal.
+(functions, high or stacked powers, roots of variables) is not sent to it and is unequal.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import string
 import unicodedata
 from collections.abc import Callable
 from functools import cache
+from itertools import accumulate
 
 from counterpoint.answers.choices import letter
 from counterpoint.answers.numbers import number
@@ -29,16 +30,24 @@ _ARTICLE = re.compile(r"(?<!\S)(?:a|an|the)\s+(?=\S)")
 _DRESS = re.compile(r"\\(?:text(?:bf|it|rm|tt)?|math(?:rm|bf|sf|tt)|mbox|operatorname)\s?\{([^{}]{0,200})\}")
 _BOX = re.compile(r"\\f?box(?:ed)?(?![A-Za-z])\s?")
 
-_LONGEST = 160
-_COMMANDS = (
-    "[dct]?frac|sqrt|pi|cdot|times|div|left|right|infty|cup|cap|ln|log|sin|cos|tan|circ|theta|alpha|beta"
-)
+_LONGEST = 100
+_DEEPEST = 6
+_MOST_LAYERS = 20
+_MOST_ROOTS = 4
+_MOST_VARIABLES = 3
+_COMMANDS = "[dct]?frac|sqrt|pi|cdot|times|div|left|right|infty|cup|cap|circ"
 _EXPRESSION = re.compile(
     rf"(?:\\(?:{_COMMANDS})(?![A-Za-z])|\\[{{}},;! ]"
-    r"|[a-zA-Z]{1,2}(?![a-zA-Z])|[-0-9+*/^(){}\[\].,=<>|√π\s])+"
+    r"|[a-zA-Z]{1,2}(?![a-zA-Z])|[-0-9+*/^(){}\[\].,=√π\s])+"
 )
 _BEYOND_NUMBERS = re.compile(r"\\[A-Za-z]|\^|[√π]")
-_POWER = re.compile(r"\^\s?(?:[0-9a-zA-Z]|\{\s?-?(?:[0-9]{1,2}|[a-zA-Z])\s?\}|\{?\\circ\}?)(?![0-9]*\s?\^)")
+_POWER = re.compile(r"\^\s?(?:[0-9]|\{\s?-?[0-9]{1,2}\s?\}|\{?\\circ\}?)(?!\s?\^)")
+_SMALL_POWER = re.compile(r"\^\s?(?:[0-4a-zA-Z]|\{\s?-?[0-4a-zA-Z]\s?\})(?!\s?\^)")
+_OF_GROUP = re.compile(r"[)}\]]\s?\^")
+_VARIABLE = re.compile(r"(?<![a-zA-Z\\])[a-zA-Z]{1,2}(?![a-zA-Z])")
+_ROOT = re.compile(r"\\sqrt|√")
+_PI = re.compile(r"\\pi|π")
+_HUGE = re.compile(r"[0-9]{16}")
 
 
 def same_answer(a: str | None, b: str | None, *, kind: str | None = None) -> bool:
@@ -79,7 +88,7 @@ def unwrap(text: str) -> str:
     """``text`` without the markup, quotes, brackets and punctuation around it; what stands inside is kept."""
     if "\\" in text:
         text = _DRESS.sub(r"\1", _BOX.sub("", text))
-    while True:
+    for _ in range(_MOST_LAYERS):
         before = text
         text = text.strip(_EDGE)
         if len(text) > 1 and _PAIRS.get(text[0]) == text[-1] and text[-1] not in text[1:-1]:
@@ -87,17 +96,22 @@ def unwrap(text: str) -> str:
         elif text and text[-1] in _OPENERS and _OPENERS[text[-1]] not in text[:-1]:
             text = text[:-1]
         if text == before:
-            return text
+            break
+    return text
 
 
 def is_expression(text: str) -> bool:
     """Is ``text`` one short mathematical expression, safe to evaluate?"""
+    if len(text) > _LONGEST or not _EXPRESSION.fullmatch(text) or _HUGE.search(text):
+        return False
+    variables, roots = set(_VARIABLE.findall(text)), len(_ROOT.findall(text))
+    powers = (_SMALL_POWER if variables or roots or _PI.search(text) else _POWER).findall(text)
     return (
-        len(text) <= _LONGEST
-        and bool(_EXPRESSION.fullmatch(text))
-        and text.count("^") == len(_POWER.findall(text))
-        and len(re.findall(r"[)}\]]\s?\^", text)) <= 2
-        and not re.search(r"[0-9]{16}", text)
+        len(variables) <= _MOST_VARIABLES
+        and roots <= (0 if variables else _MOST_ROOTS)
+        and text.count("^") == len(powers)
+        and len(_OF_GROUP.findall(text)) <= 2
+        and max(accumulate((char in "([{") - (char in ")]}") for char in text), default=0) <= _DEEPEST
     )
 
 
