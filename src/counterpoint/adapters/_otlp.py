@@ -105,10 +105,10 @@ def decode(text: bytes) -> list[Span]:
 
 
 def convert(document: Any) -> tuple[list[Span], int]:
-    """The spans of a document in snake case or wrong in places, and how many had to be left out."""
+    """The spans of a document in another case or shape, and how many of them had to be left out."""
     spans: list[Span] = []
     wrong = 0
-    for group in _items(_camel(document), "resourceSpans"):
+    for group in _groups(_camel(document)):
         for part in (*_items(group, "scopeSpans"), *_items(group, "instrumentationLibrarySpans")):
             scope = part.get("scope", part.get("instrumentationLibrary"))
             name = scope.get("name") if isinstance(scope, dict) else None
@@ -118,6 +118,15 @@ def convert(document: Any) -> tuple[list[Span], int]:
                 except msgspec.ValidationError:
                     wrong += 1
     return spans, wrong
+
+
+def _groups(document: Any) -> list[dict[str, Any]]:
+    """The groups of a document, of a list of documents, or of an answer of Grafana Tempo."""
+    if isinstance(document, list):
+        return [group for each in document for group in _groups(each)]
+    if isinstance(document, dict) and isinstance(document.get("trace"), dict):
+        return _groups(document["trace"])
+    return _items(document, "resourceSpans") or _items(document, "batches")
 
 
 def _items(value: Any, key: str) -> list[dict[str, Any]]:

@@ -57,9 +57,8 @@ def _attributes(pairs: Iterable[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for pair in pairs:
         value = pair.value
-        # Most values are texts, and asking for one costs less than asking what it is.
-        text = value.string_value
-        found[pair.key] = text or _plain(value)
+        # Most values are texts or numbers, and asking for these costs less than asking what a value is.
+        found[pair.key] = value.string_value or value.int_value or _plain(value)
     return found
 
 

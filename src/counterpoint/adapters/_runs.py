@@ -341,7 +341,20 @@ class _Run:
             labels["identity_rules"] = dict(rules.most_common())
         if self.tree.orphans:
             labels["orphans"] = self.tree.orphans
+        doubled = sum(self._has_tokens(at) for scope in self.scopes for at in self._above_leaves(scope))
+        if doubled:
+            labels["totals_left_out"] = doubled
         return labels
+
+    def _above_leaves(self, scope: Scope) -> Iterator[int]:
+        """Spans around model calls that know their tokens: totals of theirs would count these twice."""
+        if scope.metered:
+            leaves = set(scope.models)
+            yield from (at for at in scope.members if at not in leaves)
+
+    def _has_tokens(self, at: int) -> bool:
+        reading = self.readings[at]
+        return reading is not None and reading.usage is not None
 
     def _warnings(self) -> Iterator[str]:
         spans = self.tree.spans

@@ -31,7 +31,6 @@ nobody's: an agent that repeats the task is not its producer.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -193,7 +192,7 @@ class _Inside:
 def _sources(prompt: list[Message], before: int, said: _Said, inside: _Inside) -> Iterator[int]:
     """Turns whose output stands in ``prompt``; the k-th occurrence of a text has its k-th latest
     producer."""
-    seen: Counter[int] = Counter()
+    seen: dict[int, int] = {}
     for message in reversed(prompt):
         exact = said.producers(message)
         if _latest(exact, before) is not None:
@@ -201,8 +200,9 @@ def _sources(prompt: list[Message], before: int, said: _Said, inside: _Inside) -
         else:
             lists = [inside.producers[needle] for needle in inside.known(message.text, before)]
         for producers in lists:
-            source = _latest(producers, before, seen[id(producers)])
-            seen[id(producers)] += 1
+            times = seen.get(id(producers), 0)
+            seen[id(producers)] = times + 1
+            source = _latest(producers, before, times)
             if source is not None:
                 yield source
 

@@ -33,7 +33,11 @@ __all__ = ["read", "sniff"]
 def sniff(source: Source) -> bool:
     """Is this OTLP, as JSON or as protobuf?"""
     record = opening(source).record
-    return "resourceSpans" in record or "resource_spans" in record or _is_protobuf(source.head)
+    inner = record.get("trace")
+    keys = {*record, *(inner if isinstance(inner, dict) else ())}
+    if isinstance(record.get("batches"), list):  # Grafana Tempo's name for them
+        return any("scopeSpans" in batch for batch in record["batches"][:1] if isinstance(batch, dict))
+    return bool(keys & {"resourceSpans", "resource_spans"}) or _is_protobuf(source.head)
 
 
 def read(source: Source) -> Iterator[Trace | TraceError]:

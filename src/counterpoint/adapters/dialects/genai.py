@@ -207,7 +207,7 @@ def _said(span: Span) -> list[Chat]:
     given = attributes.get("gen_ai.output.messages")
     if given is not None:
         return chats(given, "assistant")
-    found = [chat for event, fields in _events(span) if event == "gen_ai.choice" for chat in _choice(fields)]
+    found = [chat for event, fields in _events(span) for chat in _choice(event, fields)]
     if found:
         return found
     if "gen_ai.completion" in attributes:
@@ -244,8 +244,12 @@ def _told(event: str, fields: dict[str, Any]) -> list[Chat]:
     return []
 
 
-def _choice(fields: dict[str, Any]) -> list[Chat]:
+def _choice(event: str, fields: dict[str, Any]) -> list[Chat]:
     """A reply: the message is an object, a text, or blocks as JSON text."""
+    if event != "gen_ai.choice":
+        details = event in ("gen_ai.client.inference.operation.details", "gen_ai.content.completion")
+        given = _first(fields, "gen_ai.output.messages", "gen_ai.completion") if details else None
+        return chats(given, "assistant")
     body = json_or_text(fields.get("body"))
     message = json_or_text((body if isinstance(body, dict) else fields).get("message"))
     if isinstance(message, list):
