@@ -457,6 +457,15 @@ def test_unknown_attributes_and_operations_never_fail(read: Read) -> None:
     assert spoken(read(agent("a", name="boss", said="Go."), odd)) == [("boss", "Go.")]
 
 
+@pytest.mark.parametrize("depth", [400, 20_000])
+def test_values_nested_beyond_reason_never_fail(read: Read, depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    trace = read(
+        model("m", **{"gen_ai.input.messages": deep, "gen_ai.output.messages": deep, "metadata": deep})
+    )
+    assert len(trace.steps) == 1
+
+
 def test_tokens_of_an_agent_count_only_where_its_model_calls_know_none(read: Read) -> None:
     total = {"gen_ai.usage.input_tokens": 60, "gen_ai.usage.output_tokens": 40}
     leaf = {"gen_ai.usage.input_tokens": 6, "gen_ai.usage.prompt_tokens": 6, "gen_ai.usage.output_tokens": 4}

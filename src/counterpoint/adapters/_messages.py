@@ -90,7 +90,7 @@ def json_or_text(value: Any) -> Any:
     if isinstance(value, str) and value[:1] in "{[" and value:
         try:
             return msgspec.json.decode(value)
-        except (msgspec.DecodeError, UnicodeError):
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             return value
     return value
 
@@ -119,6 +119,13 @@ def whole(value: Any) -> int | None:
 
 def chats(value: Any, role: str = "") -> list[Chat]:
     """All messages in ``value``, in order; ``role`` is for those that name none."""
+    try:
+        return _chats(value, role)
+    except RecursionError:  # nested deeper than any message
+        return []
+
+
+def _chats(value: Any, role: str) -> list[Chat]:
     value = json_or_text(value)
     if isinstance(value, str):
         return [Chat(value, role)] if value.strip() else []
@@ -129,13 +136,13 @@ def chats(value: Any, role: str = "") -> list[Chat]:
             if plain is not None:
                 found.append(Chat(plain, role_of(item["role"])))
             else:
-                found += chats(item, role)
+                found += _chats(item, role)
         return found
     if not isinstance(value, dict):
         return []
     for key in ("messages", "choices", "generations"):
         if isinstance(value.get(key), list):
-            return [chat for item in value[key] for chat in chats(item, role)]
+            return [chat for item in value[key] for chat in _chats(item, role)]
     return _message(value, role)
 
 
@@ -148,7 +155,7 @@ def _message(item: dict[str, Any], role: str) -> list[Chat]:
     if isinstance(data, dict) and "type" in item:
         return _message({"type": item["type"], **data}, role)
     if message is not None:
-        return chats(message, role_of(item.get("role")) or role or "assistant")
+        return _chats(message, role_of(item.get("role")) or role or "assistant")
     kind = item.get("type")
     if isinstance(kind, str) and kind in _ITEMS:
         made: list[Chat] = _ITEMS[kind](item)
@@ -286,10 +293,14 @@ def string_values(value: Any) -> list[str]:
     >>> string_values({"task": "Count.", "options": {"unit": "km", "n": 3}})
     ['Count.', 'km']
     """
-    if isinstance(value, str):
-        return [value] if value.strip() else []
-    if isinstance(value, Mapping):
-        return [text for item in value.values() for text in string_values(item)]
-    if isinstance(value, Iterable):
-        return [text for item in value for text in string_values(item)]
-    return []
+    found = []
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            found += [item] if item.strip() else []
+        elif isinstance(item, Mapping):
+            waiting += reversed([*item.values()])
+        elif isinstance(item, Iterable):
+            waiting += reversed([*item])
+    return found
