@@ -40,8 +40,9 @@ from typing import Any
 
 from counterpoint.adapters._beside import beside, stem
 from counterpoint.adapters._chat_log import content_text, found_keys, objects
+from counterpoint.adapters._logs import log_text
 from counterpoint.adapters._messages import whole
-from counterpoint.adapters._source import MAX_BYTES, each, opening
+from counterpoint.adapters._source import each, opening
 from counterpoint.adapters._transfers import Turn, add_broadcast, add_sequence, to_trace
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
@@ -76,7 +77,10 @@ def sniff(source: Source) -> bool:
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """The path."""
     if _START.match(source.head):
-        yield _logged(source)
+        try:
+            yield _logged(log_text(source))
+        except TraceError as error:
+            yield TraceError(error.message, source=source.name, record=error.record)
         return
     number = _PATH.fullmatch(stem(source.name))
     log = beside(source.name, f"path{number[1]}.log") if number else None
@@ -114,15 +118,9 @@ def _turn(item: dict[str, Any], index: int) -> Turn:
 # --- the log -------------------------------------------------------------------------------------
 
 
-def _logged(source: Source) -> Trace | TraceError:
-    limit = int(source.options.get("max_bytes", MAX_BYTES))
-    with source.open() as stream:
-        content = stream.read(limit + 1)
-    if len(content) > limit:
-        return TraceError(f"a log of more than {limit:,} bytes is not read", source=source.name, record=1)
-    text = content.decode("utf-8", "replace")
+def _logged(text: str) -> Trace:
     if not text.endswith(("\n", "}")):
-        return TraceError("the log is cut off: its last line is not complete", source=source.name, record=1)
+        raise TraceError("the log is cut off: its last line is not complete", record=1)
     sequences = _SEQUENCE.findall(text)
     agents = [agent.strip() for agent in sequences[-1].split("->")] if sequences else []
     turns = [

@@ -1,0 +1,22 @@
+"""Logs: text files that are one run each."""
+
+from __future__ import annotations
+
+from counterpoint.adapters._source import MAX_BYTES
+from counterpoint.contracts import Source
+from counterpoint.errors import TraceError
+
+__all__ = ["log_text"]
+
+
+def log_text(source: Source) -> str:
+    """The whole log; a TraceError where it is larger than ``--max-bytes``.
+
+    Bytes that are not UTF-8 become U+FFFD, as everywhere.
+    """
+    limit = int(source.options.get("max_bytes", MAX_BYTES))
+    with source.open() as stream:
+        content = stream.read(limit + 1)
+    if len(content) > limit:
+        raise TraceError(f"a log of more than {limit:,} bytes is not read: raise --max-bytes", record=1)
+    return content.decode("utf-8-sig", "replace").replace("\r\n", "\n")
