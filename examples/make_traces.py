@@ -158,6 +158,8 @@ QUESTIONS = [
 ]
 MISSED = {"panel": "paint", "echo": "train"}
 """The one question that each team gets wrong."""
+RASH_PLANS = ("bus", "savings", "garden", "water")
+"""Questions on which the panel's plan starts from a wrong estimate, mended within the round."""
 
 
 def _step(name: str, agent: str, turn: int, text: str, heard: list[str], clock: float) -> Step:
@@ -179,9 +181,10 @@ def _step(name: str, agent: str, turn: int, text: str, heard: list[str], clock: 
 def _panel(question: Question) -> list[Step]:
     last = question.slip if question.name == MISSED["panel"] else question.gold
     line = f"The answer is {question.gold}."
+    first = question.slip if question.name in RASH_PLANS else question.gold
     texts = [
-        ("a0", "analyst", 0, f"{question.plan} {line}", []),
-        ("c0", "coder", 0, f"As a program: {question.code}. {line}", ["a0"]),
+        ("a0", "analyst", 0, f"{question.plan} Roughly, the answer is {first}.", []),
+        ("c0", "coder", 0, f"As a program: {question.code}. The answer is {first}.", ["a0"]),
         ("s0", "solver", 0, f"Step by step: {question.work} {line}", ["a0"]),
         ("k0", "checker", 0, f"{question.check} {line}", ["s0"]),
         ("a1", "analyst", 1, f"The plan held; nothing of the question is left over. {line}", ["k0"]),

@@ -185,7 +185,10 @@ def test_an_unknown_model_has_no_price_and_the_reason_names_it():
 
 
 def test_a_summary_folds_by_system_and_over_all_and_counts_what_it_left_out():
-    traces = [team(str(n), system="s" if n < 12 else "u", gold="7" if n % 3 else None) for n in range(20)]
+    traces = [
+        team(str(n), task=f"{n}?", system="s" if n < 12 else "u", gold="7" if n % 3 else None)
+        for n in range(20)
+    ]
     scores = cp.evaluate(traces, ["accuracy", "upr"])
     entries = {(entry.system, entry.metric): entry for entry in scores.summary()}
     assert list(entries) == [(system, name) for system in ("s", "u", None) for name in ("accuracy", "upr")]
@@ -194,6 +197,17 @@ def test_a_summary_folds_by_system_and_over_all_and_counts_what_it_left_out():
     assert sum(over_all.reasons.values()) == 7
     assert over_all.ci_low is not None
     assert entries["s", "accuracy"].micro is None
+
+
+def test_seeds_of_a_task_are_averaged_before_tasks_are():
+    answers = [("easy", "7"), ("easy", "7"), ("easy", "8"), ("hard", "8")]
+    traces = [
+        team(str(n), answer=answer, labels={"task_id": name, "seed": n})
+        for n, (name, answer) in enumerate(answers)
+    ]
+    (entry, _) = cp.evaluate(traces, ["accuracy"]).summary()
+    assert entry.mean == pytest.approx((2 / 3 + 0) / 2)
+    assert entry.n == 4
 
 
 def test_the_pooled_upr_weighs_traces_by_their_paths():

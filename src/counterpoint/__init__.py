@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from counterpoint.compare import compare
     from counterpoint.errors import CounterpointError, TraceError
     from counterpoint.evaluate import evaluate
+    from counterpoint.frames import to_pandas
     from counterpoint.graph import graph
     from counterpoint.models.embed import embedder
     from counterpoint.models.scripted import scripted_server
@@ -51,6 +52,7 @@ __all__ = [
     "graph",
     "read",
     "scripted_server",
+    "to_pandas",
     "write",
 ]
 
@@ -60,6 +62,7 @@ _HOMES = {
     "compare": ("compare",),
     "errors": ("CounterpointError", "TraceError"),
     "evaluate": ("evaluate",),
+    "frames": ("to_pandas",),
     "graph": ("graph",),
     "models.embed": ("embedder",),
     "models.scripted": ("scripted_server",),

@@ -2,8 +2,9 @@
 
 Conventions
 -----------
-* A summary's mean is over the rows that are defined; ``undefined`` counts the others and ``reasons`` say why.
-* Intervals are over traces (stats.interval): none below two values or without variation, rough below ten.
+* The unit of a summary is the task: rows of one task (seeds, repetitions) are averaged first. ``n`` counts
+  the rows that are defined, ``undefined`` the others, and ``reasons`` say why.
+* Intervals are over tasks (stats.interval): none below two values or without variation, rough below ten.
 * ``micro`` is the pooled unnecessary path ratio: all unnecessary paths over all paths.
 * Values and parts are written with 9 significant digits, so that equal input gives equal bytes.
 """
@@ -110,6 +111,7 @@ class Scores:
 
     def summary(self) -> list[Summary]:
         """One entry a system and metric, then one a metric over all (system None)."""
+        tasks = {(info.run, info.trace): info.task for info in self.traces}
         groups: dict[tuple[str | None, str], list[Row]] = {}
         for system in self.systems:
             for name in self.metrics:
@@ -119,7 +121,7 @@ class Scores:
         for row in self.rows:
             groups[row.system, row.metric].append(row)
             groups[None, row.metric].append(row)
-        return [_summarize(system, name, rows) for (system, name), rows in groups.items() if rows]
+        return [_summarize(system, name, rows, tasks) for (system, name), rows in groups.items() if rows]
 
     def to_json(self, *, keep_secrets: bool = False) -> str:
         """The published JSON form (`json_schema`), indented, as text."""
@@ -171,14 +173,21 @@ class Scores:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
 
 
-def _summarize(system: str | None, name: str, rows: list[Row]) -> Summary:
-    values = [row.value for row in rows if row.value is not None]
+def _summarize(
+    system: str | None, name: str, rows: list[Row], tasks: Mapping[tuple[str, str], str]
+) -> Summary:
+    by_task: dict[str, list[float]] = {}
+    for row in rows:
+        if row.value is not None:
+            by_task.setdefault(tasks.get((row.run, row.trace), row.trace), []).append(row.value)
+    values = [sum(repeated) / len(repeated) for repeated in by_task.values()]
+    defined = sum(map(len, by_task.values()))
     reasons: dict[str, int] = {}
     for row in rows:
         if row.value is None:
             reasons[row.reason] = reasons.get(row.reason, 0) + 1
     base = name.partition("(")[0]
-    bounds = interval(values, proportion=base == "accuracy")
+    bounds = interval(values, proportion=base == "accuracy" and all(value in (0, 1) for value in values))
     low, high = (_mean_part(rows, part) if base == "forest_match" else None for part in ("low", "high"))
     return Summary(
         system=system,
@@ -186,8 +195,8 @@ def _summarize(system: str | None, name: str, rows: list[Row]) -> Summary:
         mean=sum(values) / len(values) if values else None,
         ci_low=bounds.low,
         ci_high=bounds.high,
-        n=len(values),
-        undefined=len(rows) - len(values),
+        n=defined,
+        undefined=len(rows) - defined,
         micro=_micro(rows) if base == "upr" else None,
         reasons=reasons,
         note=bounds.reason or bounds.method + (" (rough: fewer than 10)" if bounds.rough else ""),

@@ -90,12 +90,14 @@ def number(value: float | None, name: str) -> str:
     if value is None:
         return "–"
     if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    if name.startswith("cost"):
-        return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"
-    if _is_share(name):
-        return f"{value:.3f}"
-    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}".rstrip("0").rstrip(".")
+        text = f"{value:,.0f}"
+    elif name.startswith("cost"):
+        text = f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"
+    elif _is_share(name):
+        text = f"{value:.3f}"
+    else:
+        text = f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}".rstrip("0").rstrip(".")
+    return text if text.strip("-0.") else text.lstrip("-")  # no minus sign before nothing
 
 
 @cache
@@ -140,7 +142,7 @@ def _signature(scores: Scores) -> str:
         for name, values in shared.items():
             if name in row.signature:
                 values[str(row.signature[name])] = None
-    return "mean [95 % interval over traces] · " + " · ".join(
+    return "mean [95 % interval over tasks] · " + " · ".join(
         f"{name} {', '.join(values)}" for name, values in shared.items() if values
     )
 
