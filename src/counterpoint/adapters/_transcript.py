@@ -26,7 +26,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from counterpoint.adapters._messages import Chat, ToolCall
+from counterpoint.adapters._messages import Chat
 from counterpoint.adapters._runs import Dialect, Relation, traces
 from counterpoint.adapters._spans import Reading, Span, Tree
 from counterpoint.errors import TraceError
@@ -44,6 +44,8 @@ class Transcript:
         self._spans: list[Span] = []
         self._relations: list[tuple[Span, Span]] = []
         self._turns = 0
+        self.hosts: set[str] = set()
+        """Ids of the spans of tool calls in which an agent ran."""
         self._now = 0
         self._timed = False
 
@@ -59,6 +61,8 @@ class Transcript:
     ) -> Speaker:
         """Begins a turn of ``agent``; ``inside``: the tool call that runs it. ``at``: seconds."""
         self._turns += 1
+        if inside is not None:
+            self.hosts.add(inside.id)
         reading = Reading("agent", agent, agent_id, rule="the format's agent name", control=control)
         return Speaker(self, self.begin(reading, inside, id=id or str(self._turns), at=at))
 
@@ -116,7 +120,6 @@ class Speaker:
         self.span = span
         self._transcript = transcript
         self._history: list[Chat] = []
-        self._asked: dict[str, ToolCall] = {}
         self._tools: dict[str, Span] = {}
         """Tool spans that are not ended, by call id."""
         self._news = 0
@@ -144,14 +147,14 @@ class Speaker:
         self._transcript.end(span, until)
         self._news = len(self._history)
         self._history.append(reply)
-        self._asked |= {call.id: call for call in reply.calls}
+        for call in reply.calls:
+            self.call(call.id, call.name, call.arguments)
 
-    def call(self, id: str, name: str = "", arguments: str = "", *, at: float | None = None) -> Span:
+    def call(self, id: str, name: str = "", arguments: str = "") -> Span:
         """The span of a tool call, begun now if it was not before: what runs in it is put inside."""
         if id not in self._tools:
-            asked = self._asked.get(id) or ToolCall(id, name, arguments)
-            reading = Reading("tool", tool=asked.name, arguments=asked.arguments, call=asked.id)
-            self._tools[id] = self._transcript.begin(reading, self.span, at=at)
+            reading = Reading("tool", tool=name, arguments=arguments, call=id)
+            self._tools[id] = self._transcript.begin(reading, self.span)
         return self._tools[id]
 
     def result(
@@ -165,7 +168,6 @@ class Speaker:
         at: float | None = None,
     ) -> None:
         """Ends a tool call with its result, which the agent is shown from now on."""
-        ran_agents = id in self._tools
         span = self.call(id, name, arguments)
         self._transcript.end(self._tools.pop(id), at)
         if failed:
@@ -173,7 +175,7 @@ class Speaker:
         else:
             span.attributes[_READING].result = text
         self.hear(Chat(text, "tool", answers=id))
-        if ran_agents:
+        if span.id in self._transcript.hosts:
             self._news = 0  # A new part of the turn begins: its prompt is told in full.
 
     def hand_over(self, target: str, *, at: float | None = None) -> None:
@@ -182,11 +184,7 @@ class Speaker:
         self._transcript.end(span)
 
     def done(self, at: float | None = None) -> None:
-        """Ends the turn; calls still open have no result. Asked-for calls that nobody ran are kept."""
-        answered = {chat.answers for chat in self._history if chat.answers}
-        for asked in self._asked:
-            if asked not in answered:
-                self.call(asked)
+        """Ends the turn; calls still open have no result."""
         for span in self._tools.values():
             self._transcript.end(span)
         self._tools.clear()
