@@ -76,7 +76,7 @@ class CheckResult(Struct, frozen=True):
     @property
     def exit_code(self) -> int:
         """0 all passed, 1 one failed, 3 none failed but one could not be evaluated."""
-        states = {gate.state for gate in self.gates}
+        states = {gate.state for gate in self.gates} or {"not evaluable"}
         return 1 if "failed" in states else 3 if "not evaluable" in states else 0
 
     @property
@@ -86,7 +86,8 @@ class CheckResult(Struct, frozen=True):
 
     def __str__(self) -> str:
         """A line a gate."""
-        return "\n".join(map(str, self.gates))
+        nothing = "not evaluable: no condition, and no metric of the baseline has a direction"
+        return "\n".join(map(str, self.gates)) or nothing
 
     def require(self) -> None:
         """Raise GateFailed unless every gate passed."""

@@ -228,7 +228,7 @@ def read_scores(path: str | Path) -> Scores:
     Values come back as written: 9 significant digits, ints beyond 2^53 exact again.
     """
     try:
-        document, _ = parse_json(Path(path).read_bytes())
+        document, mended = parse_json(Path(path).read_bytes())
     except OSError as error:
         raise UsageError(f"{path}: could not be read: {error.strerror or error}") from None
     except ValueError as error:
@@ -238,6 +238,8 @@ def read_scores(path: str | Path) -> Scores:
         raise UsageError(
             f"{path}: not scores of schema {SCHEMA!r} (found: {found!r}): score --format json -o FILE"
         )
+    if mended:
+        raise UsageError(f"{path}: not scores: {mended[0]}")
     for row in document.get("rows", ()):
         if isinstance(row, dict) and isinstance(row.get("parts"), dict):
             row["parts"] = {
