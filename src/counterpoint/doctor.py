@@ -39,7 +39,11 @@ ADVICE: dict[str, dict[str, str]] = {
         "otlp": "capture the prompts of the model calls: instrument the model provider beside the framework",
         "openai_agents": "capture prompts: with the Responses API only handoffs and nesting are known",
     },
-    "gold": {"": "give --gold FILE with trace or task, and gold; or record `gold` in the trace"},
+    "gold": {
+        "": "give --gold FILE with trace or task, and gold; or record `gold` in the trace",
+        "dylan": "keep DyLAN's .txt beside the file of the same name: it says which answers were right",
+        "puppeteer": "keep path0.log beside path_0.jsonl, and so on: it has the question and its answer",
+    },
     "usage": {
         "": "record tokens_in, tokens_out and the model's name with each model call",
         "otlp": "instrument the model provider (its SDK) too: the framework's own spans hold no token counts",
@@ -137,6 +141,12 @@ def examine(
     )
 
 
+def _has_run_usage(trace: Trace) -> bool:
+    """Are the prompt's tokens of the whole run known? Some formats know only all tokens together."""
+    total = trace.labels.get("run_usage")
+    return isinstance(total, Mapping) and total.get("tokens_in") is not None
+
+
 def _lacking(trace: Trace, evidence: str) -> dict[str, str]:
     """Needs that the trace does not meet, with the reason where there is more to say than the need."""
     graph = CollaborationGraph(trace, evidence=evidence)
@@ -146,7 +156,7 @@ def _lacking(trace: Trace, evidence: str) -> dict[str, str]:
         "transfers": lambda: graph.why_no_edges or True,
         "gold": lambda: trace.correct is not None or bool(trace.gold),
         "usage": lambda: (
-            "run_usage" in trace.labels
+            _has_run_usage(trace)
             or any(step.usage is not None and step.usage.tokens_in is not None for step in trace.steps)
         ),
         "times": lambda: any(step.started_at is not None for step in trace.steps),
