@@ -288,8 +288,8 @@ def _text(part: Part, said: Sequence[Chat], result: Sequence[Chat]) -> str:
     if result and not (texts and texts[-1]):
         texts.append(result[0].text.strip())
     for place, call in part.calls.items():
-        name = fold(part.called[place].agent)
-        texts += [text for text in string_values(json_or_text(call.arguments)) if fold(text) != name]
+        names = {fold(part.called[place].agent), fold(part.called[place].id)}
+        texts += [text for text in string_values(json_or_text(call.arguments)) if fold(text) not in names]
     for chat in said:
         for call in chat.calls:
             target = handover(call.name, call.arguments)
