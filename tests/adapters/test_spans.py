@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -540,6 +541,25 @@ def test_a_message_of_a_megabyte_is_read_and_found(read: Read) -> None:
         agent("b", "r", 20, name="B"), model("n", "b", 21, shown=f"Log:\n{huge}", said="Fine."),
     )  # fmt: skip
     assert evidence(trace) == {("A1", "B1", "context")}
+
+
+def test_a_run_of_33_000_spans_of_six_agents_is_read_in_seconds(read: Read) -> None:
+    spans = [span("r", "", 0, 10**6)]
+    for number in range(10_947):
+        before = f"Report {number - 1}: the water stands {number % 97} centimeters over the mark."
+        report = f"Report {number}: the water stands {(number + 1) % 97} centimeters over the mark."
+        spans += [
+            agent(f"a{number}", "r", 10 * number, 9, name=f"gauge {number % 6}"),
+            model(f"m{number}", f"a{number}", 10 * number + 1, shown=f"Go on from: {before}", said=report),
+            tool(f"t{number}", f"a{number}", 10 * number + 3, name="look"),
+        ]  # fmt: skip
+    started = time.process_time()
+    trace = read(*spans)
+    assert time.process_time() - started < 10
+    assert trace.labels["spans"] == 32_842
+    assert len(trace.steps) == 10_947
+    heard = [(step.heard[0].source, step.heard[0].evidence) for step in trace.steps[1:]]
+    assert heard == [(step.id, "context") for step in trace.steps[:-1]]
 
 
 def test_a_manager_with_a_thousand_calls_is_read_in_seconds(read: Read) -> None:

@@ -117,6 +117,8 @@ class Tree:
             self.warnings.append(f"{cut} cycles of parents were cut: the earliest span of each is now a root")
 
     def _cut_cycles(self) -> int:
+        if all(parent < at for at, parent in enumerate(self.parents)):
+            return 0  # as most files are written: no span before its parent
         state = bytearray(len(self.spans))  # 0 new, 1 on the current path, 2 known to end at a root
         cut = 0
         for start in range(len(self.spans)):

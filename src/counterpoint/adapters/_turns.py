@@ -231,9 +231,9 @@ def turn_of(part: Part, tree: Tree, readings: Sequence[Reading | None], agent: s
     said = [chat for reading in models for chat in reading.said]
     agents = [reading for reading in _agents(scope, readings) if not (scope.models and reading.state)]
     result = [chat for reading in agents for chat in results(reading)] if part.last else []
-    ended = max((spans[at].end for at in (*part.models, *part.tools)), default=0)
-    if part.last:
-        ended = max(ended, opener.end)
+    ended = opener.end if part.last else 0
+    for at in (*part.models, *part.tools):
+        ended = max(ended, spans[at].end)
     # A call that failed and was repeated is no fault of the turn; that the last one failed is.
     errors = [spans[at].error for at in (scope.first, *part.models[-1:]) if spans[at].error]
     return Turn(
@@ -285,6 +285,8 @@ def _filled(at: int, scope: Scope, tree: Tree, readings: Sequence[Reading | None
 def _text(part: Part, said: Sequence[Chat], result: Sequence[Chat]) -> str:
     """What was spoken, then the words of agent calls; the turn's result where the last call spoke none."""
     texts = [chat.text.strip() for chat in said]
+    if len(texts) == 1 and texts[0] and not part.called and not said[0].calls:
+        return texts[0]
     if result and not (texts and texts[-1]):
         texts.append(result[0].text.strip())
     for place, call in part.calls.items():
@@ -306,8 +308,8 @@ def _tool_calls(
     asked = [call for chat in said for call in chat.calls]
     if not part.tools and not asked:
         return []
-    agents = {scope.tool for scope in part.called} | {scope.first for scope in part.called}
-    of_agents = {call.id for call in part.calls.values()} - {""}
+    agents = {at for scope in part.called for at in (scope.tool, scope.first)}
+    of_agents = {call.id for call in part.calls.values() if call.id}
     sent = {(call.name, call.arguments) for call in part.calls.values()}
     made = []
     for at in part.tools:
