@@ -18,7 +18,19 @@ from counterpoint.registry import suggest
 from counterpoint.score import Score
 from counterpoint.trace import Trace
 
-__all__ = ["Adapter", "ChatModel", "Context", "Embedder", "Metric", "Reply", "Source"]
+__all__ = [
+    "Adapter",
+    "Benchmark",
+    "ChatModel",
+    "Context",
+    "Embedder",
+    "Example",
+    "Metric",
+    "Reply",
+    "Source",
+    "Topology",
+    "Wiring",
+]
 
 T = TypeVar("T")
 
@@ -47,6 +59,56 @@ class ChatModel(Protocol):
     """Chat messages (``{"role", "content"}``) to a reply."""
 
     def __call__(self, messages: Sequence[Mapping[str, Any]], /) -> Reply: ...
+
+
+@dataclass(frozen=True)
+class Example:
+    """One question of a benchmark."""
+
+    id: str
+    """Stable in its benchmark: what disjointness of splits and pairing of runs go by."""
+    task: str
+    """The question as an agent is shown it, options included."""
+    gold: str
+    kind: Literal["number", "choice", "text"] = "number"
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Letter to option text, for kind choice."""
+
+
+class Benchmark(Protocol):
+    """A module that loads one data set and grades answers to it."""
+
+    def load(self, path: str, split: str) -> list[Example]:
+        """The examples of ``split`` (``test``, ``train``) under ``path``, in the order of the data set."""
+        ...
+
+    def prompt(self, example: Example) -> str:
+        """The task with the answer-line contract of its kind put last."""
+        ...
+
+    def read_answer(self, text: str, example: Example) -> str | None:
+        """The answer that ``text`` gives, or None."""
+        ...
+
+    def grade(self, answer: str | None, example: Example) -> bool:
+        """Whether the answer is the gold one."""
+        ...
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """Who speaks in each of r rounds, and who hears whom: what topologies and optimizers give to the runtime."""
+
+    speaks: NDArray[np.bool_]
+    """(r, n): agent n speaks in round r."""
+    within: NDArray[np.bool_]
+    """(r, n, n): ``within[t, i, j]``: in round t, j hears what i says in it. Acyclic within a round."""
+    across: NDArray[np.bool_]
+    """(r - 1, n, n): ``across[t, i, j]``: in round t + 1, j hears what i said in round t."""
+
+
+Topology = Callable[[int, int, int], Wiring]
+"""``(agents, rounds, seed) -> Wiring``, for 1 to 12 agents; same seed, same wiring."""
 
 
 @dataclass(frozen=True)
