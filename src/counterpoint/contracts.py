@@ -97,7 +97,7 @@ class Benchmark(Protocol):
 
 @dataclass(frozen=True)
 class Wiring:
-    """Who speaks in each of r rounds, and who hears whom: what topologies and optimizers give to the runtime."""
+    """Who speaks in each of r rounds and who hears whom: what topologies give to the runtime."""
 
     speaks: NDArray[np.bool_]
     """(r, n): agent n speaks in round r."""
