@@ -48,6 +48,7 @@ TABLE: dict[str, str] = {
     "google_adk": "counterpoint.adapters.google_adk",
     "pydantic_ai": "counterpoint.adapters.pydantic_ai",
     "agno": "counterpoint.adapters.agno",
+    "smolagents": "counterpoint.adapters.smolagents",
     "ag2": "counterpoint.adapters.ag2",
     "ag2_runtime_log": "counterpoint.adapters.ag2_runtime_log",
     "chat": "counterpoint.adapters.chat",

@@ -47,7 +47,10 @@ class Transcript:
         self.hosts: set[str] = set()
         """Ids of the spans of tool calls in which an agent ran."""
         self._now = 0
-        self._timed = False
+        self._first = 0
+        """The first known time; 0: none is known."""
+        self._untimed = 0
+        """How many events came before it."""
 
     def speaker(
         self,
@@ -87,14 +90,23 @@ class Transcript:
         self._relations.append((source, target))
 
     def _tick(self, at: float | None) -> int:
-        if at is not None:
-            self._timed = True
+        if at is not None and not self._first:
+            self._untimed, self._first = self._now, int(at * 1e9)
         self._now = max(self._now + 1, int((at or 0) * 1e9))
         return self._now
+
+    def _backdate(self) -> None:
+        """Puts what came before the first known time right before it."""
+        later = self._first - self._untimed - 1
+        for span in self._spans:
+            span.start += later if span.start <= self._untimed else 0
+            span.end += later if 0 < span.end <= self._untimed else 0
 
     def traces(self, *, source: str, format: str, **facts: Any) -> Iterator[Trace | TraceError]:
         """The trace, or the reason why there is none; ``facts`` are fields of Trace."""
         labels = facts.pop("labels", {})
+        if self._first:
+            self._backdate()
         dialect = Dialect(
             lambda span: span.attributes[_READING],
             relations=self._stated,
@@ -105,7 +117,7 @@ class Transcript:
                 yield trace
                 continue
             trace = replace(trace, labels=labels)  # Without those that tell of spans: the file has none.
-            yield trace if self._timed else without_times(trace)
+            yield trace if self._first else without_times(trace)
 
     def _stated(self, tree: Tree) -> Iterator[Relation]:
         places = {span.id: at for at, span in enumerate(tree.spans)}
