@@ -112,7 +112,11 @@ class Examination(Struct, frozen=True):
 
 
 def examine(
-    reading: Reading, metrics: Iterable[str] | None = None, *, evidence: str = "broadcast"
+    reading: Reading,
+    metrics: Iterable[str] | None = None,
+    *,
+    evidence: str = "broadcast",
+    roles: str = "default",
 ) -> Examination:
     """Read everything and say what is there, what is missing, and what to switch on.
 
@@ -121,6 +125,7 @@ def examine(
     reading: what `read` gives.
     metrics: those to ask about; None: the default set.
     evidence: the weakest evidence of a transfer that counts.
+    roles: a table of the user's own that maps names to roles, looked up before ours.
     """
     facts: dict[str, _Facts] = {}
     asked = [metric(name) for name in (DEFAULT if metrics is None else metrics)]
@@ -128,7 +133,7 @@ def examine(
     for trace in reading:
         trace = tidy(trace)
         name = str(trace.labels.get("format") or trace.source or "native")
-        facts.setdefault(name, _Facts()).add(trace)
+        facts.setdefault(name, _Facts(roles)).add(trace)
         lacking = _lacking(trace, evidence)
         for tally in carried.values():
             tally.add(lacking, name)
@@ -198,7 +203,7 @@ class _Tally:
 class _Facts:
     """What the traces of one format hold, counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, roles: str) -> None:
         self.traces = self.spans = self.orphans = 0
         self.steps: Counter[str] = Counter()
         self.agents: Counter[str] = Counter()
@@ -206,7 +211,7 @@ class _Facts:
         self.lacks: Counter[str] = Counter()
         self.warnings: Counter[str] = Counter()
         self.unmapped: Counter[str] = Counter()
-        self.roles = role_table()
+        self.roles = role_table(roles)
         self.cycles: dict[str, None] = {}
 
     def add(self, trace: Trace) -> None:

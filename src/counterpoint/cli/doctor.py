@@ -25,6 +25,7 @@ def doctor(
         str, typer.Option("--format", metavar="text|json", help="Form of the output.")
     ] = "text",
     output: options.Output = None,
+    roles: options.Roles = "default",
     format_from: options.From = "auto",
     evidence: options.EvidenceLevel = "broadcast",
     system: options.System = None,
@@ -53,7 +54,7 @@ def doctor(
         group_by=group_by,
         max_bytes=max_bytes,
     )
-    found = examine(reading, metrics or None, evidence=evidence)
+    found = examine(reading, metrics or None, evidence=evidence, roles=roles)
     if format == "json":
         document = {
             "formats": [plain(facts) for facts in found.formats],

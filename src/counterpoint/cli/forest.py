@@ -29,9 +29,6 @@ FORMATS = ("table", "json", "md")
 ForestFile = Annotated[
     str, typer.Option("--forest", metavar="FILE", help="A file that `counterpoint forest build` made.")
 ]
-Roles = Annotated[
-    str, typer.Option("--roles", metavar="FILE", help="Your own table of names and roles, looked up first.")
-]
 LeaveOut = Annotated[
     str,
     typer.Option(
@@ -56,7 +53,7 @@ def build(
             "--where", metavar="CONDITIONS", help="Which runs: correct, or 'correct, upr<=0.4, loops<=0'."
         ),
     ] = "correct",
-    roles: Roles = "default",
+    roles: options.Roles = "default",
     texts: Annotated[bool, typer.Option("--texts", help="Keep what was said, secrets masked.")] = False,
     gold: options.Gold = None,
     format_from: options.From = "auto",
@@ -107,7 +104,7 @@ def build(
 def match(
     paths: options.Paths,
     forest: ForestFile,
-    roles: Roles = "default",
+    roles: options.Roles = "default",
     quality: Annotated[
         str,
         typer.Option(
@@ -213,7 +210,7 @@ def damage(
         int, typer.Option("--draws", metavar="N", min=0, help="Changed role tables; 0 for none.")
     ] = 200,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the random numbers.")] = 0,
-    roles: Roles = "default",
+    roles: options.Roles = "default",
     leave_out: LeaveOut = "generator",
     format: Format = "table",
     output: options.Output = None,

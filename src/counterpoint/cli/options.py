@@ -74,6 +74,9 @@ EmbedderName = Annotated[
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Keep no vectors on disk.")]
 Workers = Annotated[int | None, typer.Option("--workers", metavar="N", min=1, help="Processes.")]
 Engine = Annotated[str, typer.Option("--engine", metavar="local", help="Where the work runs.")]
+Roles = Annotated[
+    str, typer.Option("--roles", metavar="FILE", help="Your own table of names and roles, looked up first.")
+]
 KeepSecrets = Annotated[bool, typer.Option("--keep-secrets", help="Do not mask values that look like keys.")]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write there, not to stdout.")
