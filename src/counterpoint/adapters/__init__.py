@@ -49,6 +49,7 @@ TABLE: dict[str, str] = {
     "pydantic_ai": "counterpoint.adapters.pydantic_ai",
     "agno": "counterpoint.adapters.agno",
     "smolagents": "counterpoint.adapters.smolagents",
+    "atif": "counterpoint.adapters.atif",
     "ag2": "counterpoint.adapters.ag2",
     "ag2_runtime_log": "counterpoint.adapters.ag2_runtime_log",
     "chat": "counterpoint.adapters.chat",
