@@ -44,6 +44,7 @@ __all__ = [
     "price_usd",
     "run_answer",
     "run_correct",
+    "step_answer",
     "step_answers",
     "step_correctness",
 ]
@@ -97,7 +98,7 @@ def _step_correctness(context: Context) -> Correctness:
 def step_answers(context: Context) -> Mapping[str, str | None]:
     """The answer that each node of the trace's graph commits to, by step id; None: it abstains."""
     return context.once(
-        "step_answers", lambda: {step.id: _step_answer(context, step) for step in context.graph.steps}
+        "step_answers", lambda: {step.id: step_answer(context, step) for step in context.graph.steps}
     )
 
 
@@ -108,7 +109,8 @@ def _kind(context: Context) -> str | None:
     return context.once("answer_kind", lambda: infer_kind(gold, context.trace.task))
 
 
-def _step_answer(context: Context, step: Step, *, fallback: bool = False) -> str | None:
+def step_answer(context: Context, step: Step, *, fallback: bool = False) -> str | None:
+    """The answer that a step of any kind commits to, or None; ``fallback``: else the last number it says."""
     if step.answer is not None:
         return step.answer
     return _read(context, step.text, fallback=fallback)
@@ -137,7 +139,7 @@ def run_answer(context: Context) -> str | None:
     for kind in ("decision", "agent"):
         last = next((step for step in reversed(trace.steps) if step.kind == kind), None)
         if last is not None:
-            return _step_answer(context, last, fallback=True)
+            return step_answer(context, last, fallback=True)
     return None
 
 
