@@ -50,6 +50,7 @@ TABLE: dict[str, str] = {
     "agno": "counterpoint.adapters.agno",
     "smolagents": "counterpoint.adapters.smolagents",
     "atif": "counterpoint.adapters.atif",
+    "claude_code": "counterpoint.adapters.claude_code",
     "ag2": "counterpoint.adapters.ag2",
     "ag2_runtime_log": "counterpoint.adapters.ag2_runtime_log",
     "chat": "counterpoint.adapters.chat",
