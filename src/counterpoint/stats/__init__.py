@@ -9,6 +9,7 @@ Conventions
 """
 
 from counterpoint.stats.agreement import cohen_kappa, kendall_tau
+from counterpoint.stats.changes import paired_proportion_interval
 from counterpoint.stats.effects import (
     cliffs_delta,
     minimum_detectable_difference,
@@ -45,6 +46,7 @@ __all__ = [
     "kendall_tau",
     "minimum_detectable_difference",
     "n_to_decide",
+    "paired_proportion_interval",
     "sign_flip_test",
     "sign_flip_tests",
     "standardized_difference",
