@@ -8,5 +8,6 @@ from __future__ import annotations
 __all__ = ["TABLE"]
 
 TABLE: dict[str, str] = {
+    "chat_http": "counterpoint.models.chat_http:ChatHTTP",
     "scripted": "counterpoint.models.scripted:Scripted",
 }

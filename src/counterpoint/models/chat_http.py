@@ -1,0 +1,232 @@
+"""A chat model behind any OpenAI-compatible endpoint: OpenAI, vLLM, Ollama, llama.cpp, OpenRouter, ...
+
+    model = ChatHTTP("llama3.1:8b", base_url="http://localhost:11434/v1", temperature=0.0, seed=1)
+    reply = model([{"role": "user", "content": "What is 3 + 4?"}])
+
+Conventions
+-----------
+* What was set is sent; what is None is left out, so that the server's default holds.
+* The key comes from an environment variable, and is in no field, repr, error or log of ours.
+* Any number of threads may call one model; they share its connections.
+
+What counts
+-----------
+* Tried again, after waits that double and jitter and are never shorter than ``Retry-After``: HTTP 408, 409,
+  429 and 5xx; refused, broken and silent connections; answers that are no chat completion.
+  Not tried again: other 4xx, an exhausted quota, a wait of more than `LONGEST_WAIT_S`.
+* A refusal is a reply with finish reason ``refusal``; a reply cut short says so by its finish reason, too.
+* Tokens are those of the attempt that succeeded, as the server says; numbers that cannot be are None.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
+
+from counterpoint.contracts import Reply
+from counterpoint.errors import ModelError, UsageError
+from counterpoint.secrets import mask
+from counterpoint.trace import parse_json
+
+if TYPE_CHECKING:
+    from openai import APIStatusError, OpenAI
+
+__all__ = ["LONGEST_WAIT_S", "ChatHTTP"]
+
+LONGEST_WAIT_S = 120.0
+"""A server that asks for more is taken to be out of service."""
+
+_FIRST_WAIT_S = 0.5
+_LONGEST_BACKOFF_S = 30.0
+_LONGEST_QUOTE = 300
+_SHORTEST_KEY = 6
+"""What stands in for a key ("none", "x") may also be a word of the message."""
+_OURS = frozenset({"messages", "model", "n", "stream"})
+_AGAIN = frozenset({408, 409, 429})
+
+
+@dataclass
+class ChatHTTP:
+    """A chat model by its name at an endpoint; calling it asks once and waits for the whole answer.
+
+    Raises ModelError where no key is set, or (on a call) where the endpoint gives no answer.
+    """
+
+    model: str
+    base_url: str = "https://api.openai.com/v1"
+    api_key_env: str = "OPENAI_API_KEY"
+    """The variable that holds the key; only OpenAI's own endpoint insists on one."""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Further keys of the request's body: ``{"top_p": 0.9}``."""
+    timeout_s: float = 60.0
+    """Seconds of silence after which an attempt is given up."""
+    retries: int = 5
+    """Attempts after the first."""
+    wait: Callable[[float], object] = field(default=time.sleep, repr=False, compare=False)
+    """How a pause is made; tests record it."""
+    _client: OpenAI = field(init=False, repr=False, compare=False)
+    _key: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.base_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UsageError(f"base URL {mask(self.base_url)!r} is no http(s) address of an endpoint")
+        if parts.username or parts.password or parts.query:
+            raise UsageError(
+                f"the base URL of {parts.hostname} holds a login or a query: "
+                f"put the key into the environment variable {self.api_key_env}"
+            )
+        if wrong := sorted(_OURS & set(self.extra)):
+            raise UsageError(f"extra settings of a chat model cannot be {', '.join(wrong)}: those are fixed")
+        self._key = os.environ.get(self.api_key_env, "").strip()
+        if not self._key and parts.hostname == "api.openai.com":
+            raise ModelError(f"model {self.model!r}: no key: set {self.api_key_env}, or name a base URL")
+        if not (self._key.isascii() and self._key.isprintable()):
+            raise ModelError(f"model {self.model!r}: {self.api_key_env} holds characters that no key has")
+        self._client = _client(self.base_url, self._key or "none", self.timeout_s)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that a reply depends on besides the messages, as plain JSON: what caches and configs keep."""
+        asked = {"temperature": self.temperature, "max_tokens": self.max_tokens, "seed": self.seed}
+        sent = {name: value for name, value in asked.items() if value is not None}
+        return {"model": self.model, "base_url": self.base_url, **sent, **self.extra}
+
+    def __call__(self, messages: Sequence[Mapping[str, Any]], /) -> Reply:
+        """The reply; a ModelError that says what went wrong in the last attempt where there is none."""
+        attempt = 0
+        while isinstance(outcome := self._attempt(messages), _Failure):
+            if not outcome.again or attempt >= self.retries:
+                tried = f" (tried {attempt + 1} times)" if attempt else ""
+                where = urlsplit(self.base_url).netloc
+                raise ModelError(f"model {self.model!r} at {where}: {outcome.what}{tried}")
+            self.wait(outcome.pause(attempt))
+            attempt += 1
+        return outcome
+
+    def close(self) -> None:
+        """End the connections; the model must not be called again."""
+        self._client.close()
+
+    def _attempt(self, messages: Sequence[Mapping[str, Any]]) -> Reply | _Failure:
+        import openai
+
+        body = {name: value for name, value in self.settings.items() if name != "base_url"}
+        try:
+            # Raw, since anything may come back; settings go by `extra_body`, which is sent as it is.
+            response = self._client.chat.completions.with_raw_response.create(
+                model=self.model, messages=cast(Any, list(messages)), extra_body=body
+            )
+        except openai.APIStatusError as error:
+            return self._refused(error)
+        except openai.APITimeoutError:
+            return _Failure(f"no answer within {self.timeout_s:g} s")
+        except openai.OpenAIError as error:
+            return _Failure(f"the connection failed: {self._quote(error.__cause__ or error)}")
+        answer = _read(response.content)
+        return answer if isinstance(answer, Reply) else _Failure(f"{answer}: {self._quote(response.text)}")
+
+    def _refused(self, error: APIStatusError) -> _Failure:
+        status, asked_s = error.status_code, _retry_after(error.response.headers)
+        told = error.body.get("message") if isinstance(error.body, dict) else None
+        what = f"HTTP {status}: {self._quote(told or error.message)}"
+        if asked_s is not None and asked_s > LONGEST_WAIT_S:
+            return _Failure(f"{what}; it asks to wait {asked_s:.0f} s", again=False)
+        again = (status in _AGAIN or status >= 500) and error.code != "insufficient_quota"
+        return _Failure(what, again, asked_s)
+
+    def _quote(self, told: object) -> str:
+        """What somebody else said, on one line, short, and without the key."""
+        text = " ".join(str(told).split())
+        if len(self._key) >= _SHORTEST_KEY:
+            text = text.replace(self._key, "[secret:key]")
+        text = mask(text)
+        return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """An attempt that gave no reply."""
+
+    what: str
+    again: bool = True
+    """Another attempt may go better."""
+    asked_s: float | None = None
+    """How long the server asks to wait."""
+
+    def pause(self, attempt: int) -> float:
+        """Seconds before the next attempt."""
+        backoff = min(_LONGEST_BACKOFF_S, _FIRST_WAIT_S * 2.0**attempt)
+        if self.asked_s is None:
+            return backoff * random.uniform(0.5, 1.0)
+        # Who was turned away together comes back apart.
+        return self.asked_s + random.uniform(0.0, _FIRST_WAIT_S)
+
+
+def _client(base_url: str, key: str, timeout_s: float) -> OpenAI:
+    from openai import OpenAI
+
+    return OpenAI(base_url=base_url, api_key=key, timeout=timeout_s, max_retries=0)
+
+
+def _read(content: bytes) -> Reply | str:
+    """The reply in the body of a chat completion; else what is wrong with it."""
+    try:
+        answer, _ = parse_json(content)
+    except ValueError:
+        return "the answer is no JSON"
+    answer = answer if isinstance(answer, dict) else {}
+    choices = answer.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    choice = choice if isinstance(choice, dict) else {}
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        return "the answer has no choices" if choices == [] else "the answer is no chat completion"
+    refusal = message.get("refusal")
+    usage = answer.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    return Reply(
+        text=_text(message.get("content")) or _text(refusal),
+        tokens_in=_count(usage.get("prompt_tokens")),
+        tokens_out=_count(usage.get("completion_tokens")),
+        model=_text(answer.get("model")),
+        finish_reason="refusal" if refusal else _text(choice.get("finish_reason")),
+    )
+
+
+def _text(value: Any) -> str:
+    """A string as it is, a list of parts as its texts; an empty string for all else."""
+    parts = value if isinstance(value, list) else [{"text": value}]
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _count(number: Any) -> int | None:
+    """A number of tokens; None for what cannot be one."""
+    return number if isinstance(number, int) and not isinstance(number, bool) and number >= 0 else None
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server asks to wait: given in milliseconds, in seconds or as a date."""
+    for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) * unit
+        except ValueError:
+            continue
+        return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    try:
+        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - time.time())
+    except ValueError:
+        return None

@@ -1,0 +1,265 @@
+"""The client of OpenAI-compatible endpoints against the scripted server: faults acted out, waits recorded."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+
+from counterpoint.contracts import Reply
+from counterpoint.errors import ModelError, UsageError
+from counterpoint.models import chat_http
+from counterpoint.models.chat_http import ChatHTTP
+from counterpoint.models.scripted import Fault, ScriptedServer, Turn, scripted_server
+
+QUESTION = [{"role": "user", "content": "What is 3 + 4?"}]
+KEY = "counterpoint-test-key-0123456789"
+
+
+class Waits(list[float]):
+    """Records pauses in place of making them."""
+
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+@pytest.fixture
+def waits() -> Waits:
+    return Waits()
+
+
+def asked(server: ScriptedServer, waits: Waits, **settings: Any) -> Reply:
+    """The reply of a client with ``settings`` that is closed afterwards."""
+    model = ChatHTTP("m", server.base_url, wait=waits, **settings)
+    try:
+        return model(QUESTION)
+    finally:
+        model.close()
+
+
+def failure(server: ScriptedServer, waits: Waits, **settings: Any) -> str:
+    with pytest.raises(ModelError) as raised:
+        asked(server, waits, **settings)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+@pytest.fixture
+def seven() -> Iterator[ScriptedServer]:
+    with scripted_server("7") as server:
+        yield server
+
+
+def test_a_reply_has_text_tokens_model_and_finish_reason(seven, waits):
+    assert asked(seven, waits) == Reply("7", tokens_in=6, tokens_out=1, model="m", finish_reason="stop")
+    assert waits == []
+
+
+def test_settings_that_were_asked_for_are_sent_and_others_are_not(seven, waits):
+    asked(seven, waits)
+    asked(seven, waits, temperature=0.0, max_tokens=5, seed=0, extra={"top_p": 0.9, "stop": ["\n"]})
+    plain, set_up = (request.body for request in seven.requests)
+    assert plain == {"model": "m", "messages": QUESTION}
+    assert set_up == {**plain, "temperature": 0.0, "max_tokens": 5, "seed": 0, "top_p": 0.9, "stop": ["\n"]}
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (Fault.rate_limited(0), "HTTP 429: scripted fault"),
+        (Fault.server_error(), "HTTP 500: scripted fault"),
+        (Fault(status=503, body="<html>busy</html>"), "HTTP 503"),
+        (Fault.dropped(), "the connection failed: peer closed connection"),
+        (Fault(drop_after=0), "the connection failed: "),
+        (Fault.garbage(), "the answer is no JSON: {"),
+        (Fault.garbage("[]"), "the answer is no chat completion: []"),
+        (Fault.garbage('{"choices": [null]}'), "the answer is no chat completion"),
+        (Fault.empty_choices(), "the answer has no choices"),
+        (Fault.stall(60), "no answer within 0.2 s"),
+    ],
+    ids=str,
+)
+def test_what_may_pass_is_tried_again_and_named_if_it_does_not(fault, told, waits):
+    with scripted_server([fault, "7", fault, fault]) as server:
+        assert asked(server, waits, timeout_s=0.2, retries=1).tokens_out == 1
+        message = failure(server, waits, timeout_s=0.2, retries=1)
+    assert told in message
+    assert message.startswith("model 'm' at 127.0.0.1:")
+    assert message.endswith("(tried 2 times)")
+    assert len(server.requests) == 4
+    assert len(waits) == 2
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+def test_what_will_not_pass_is_not_tried_again(status, waits):
+    with scripted_server(lambda _: Fault(status=status)) as server:
+        assert f"HTTP {status}: scripted fault" in failure(server, waits)
+    assert len(server.requests) == 1
+
+
+def test_an_exhausted_quota_is_not_tried_again(waits):
+    body = '{"error": {"message": "You exceeded your quota.", "code": "insufficient_quota"}}'
+    with scripted_server(lambda _: Fault(status=429, body=body)) as server:
+        assert "HTTP 429: You exceeded your quota." in failure(server, waits)
+    assert len(server.requests) == 1
+
+
+def test_a_wait_is_as_long_as_the_server_asks(waits):
+    with scripted_server([Fault.rate_limited(3), Fault.rate_limited(0.25), "7"]) as server:
+        asked(server, waits)
+    assert 3 <= waits[0] <= 3.5
+    assert 0.25 <= waits[1] <= 0.75
+
+
+def test_a_wait_that_is_too_long_is_a_failure_that_says_so(waits):
+    with scripted_server([Fault.rate_limited(3600)]) as server:
+        assert "it asks to wait 3600 s" in failure(server, waits)
+    assert waits == []
+
+
+def test_waits_double_up_to_a_bound_and_jitter(waits):
+    with scripted_server(lambda _: Fault.server_error()) as server:
+        failure(server, waits, retries=8)
+    bounds = [0.5, 1, 2, 4, 8, 16, 30, 30]
+    assert all(bound / 2 <= pause <= bound for pause, bound in zip(waits, bounds, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-3"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": formatdate(0)}, 0.0),
+    ],
+    ids=str,
+)
+def test_retry_after_is_read_in_all_its_forms(headers, seconds):
+    assert chat_http._retry_after(headers) == seconds
+
+
+def test_retry_after_may_be_a_date(monkeypatch):
+    monkeypatch.setattr(chat_http.time, "time", lambda: 1000.0)
+    assert chat_http._retry_after({"retry-after": formatdate(1030)}) == 30
+
+
+def test_a_refusal_is_a_reply(waits):
+    with scripted_server(Turn(refusal="I will not.", tokens_out=3)) as server:
+        reply = asked(server, waits)
+    assert (reply.text, reply.finish_reason, reply.tokens_out) == ("I will not.", "refusal", 3)
+
+
+def test_a_reply_that_was_cut_short_says_so(waits):
+    with scripted_server(Turn("The ans", finish_reason="length")) as server:
+        assert asked(server, waits).finish_reason == "length"
+
+
+@pytest.mark.parametrize("wrong", ["-1", "2.5", '"7"', "true", "null", "[1]"])
+def test_tokens_that_cannot_be_are_unknown(wrong, waits):
+    body = f'{{"choices": [{{"message": {{"content": "7"}}}}], "usage": {{"prompt_tokens": {wrong}}}}}'
+    with scripted_server(Fault.garbage(body)) as server:
+        assert asked(server, waits) == Reply("7")
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("null", ""),
+        ('[{"type": "text", "text": "3"}, {"type": "image"}, "?", {"text": null}, {"text": "4"}]', "3\n4"),
+        ("7", ""),
+    ],
+)
+def test_content_of_any_form_is_read(content, text, waits):
+    body = f'{{"choices": [{{"message": {{"content": {content}}}}}], "usage": [], "model": 3}}'
+    with scripted_server(Fault.garbage(body)) as server:
+        assert asked(server, waits) == Reply(text)
+
+
+def test_tokens_of_attempts_that_failed_are_not_counted(waits):
+    with scripted_server([Fault.dropped(), Fault.server_error(), "7"]) as server:
+        reply = asked(server, waits)
+    assert (reply.tokens_in, reply.tokens_out) == (server.tokens_in, server.tokens_out) == (6, 1)
+
+
+def test_no_endpoint_there_is_an_error_that_names_it(waits):
+    model = ChatHTTP("m", "http://127.0.0.1:9/v1", retries=0, wait=waits)
+    with pytest.raises(ModelError, match=r"model 'm' at 127.0.0.1:9: the connection failed: .*refused"):
+        model(QUESTION)
+    model.close()
+
+
+@pytest.mark.parametrize(
+    ("base_url", "told"),
+    [
+        ("localhost:8000/v1", "no http"),
+        ("ftp://host/v1", "no http"),
+        ("http:///v1", "no http"),
+        ("http://me:hunter2@host/v1", "holds a login"),
+        ("https://host/v1?key=hunter2", "holds a login or a query"),
+    ],
+)
+def test_a_base_url_that_cannot_be_used_is_named_without_its_secrets(base_url, told):
+    with pytest.raises(UsageError, match=told) as raised:
+        ChatHTTP("m", base_url)
+    assert "hunter2" not in str(raised.value)
+
+
+def test_settings_that_are_not_to_be_changed_are_refused():
+    with pytest.raises(UsageError, match="model, stream"):
+        ChatHTTP("m", "http://127.0.0.1:9/v1", extra={"stream": True, "model": "other", "top_p": 1})
+
+
+def test_openai_itself_needs_a_key_and_the_error_names_the_variable():
+    with pytest.raises(ModelError, match="no key: set MY_KEY"):
+        ChatHTTP("gpt", api_key_env="MY_KEY")
+
+
+def test_a_key_with_impossible_characters_is_not_shown(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\u2019")
+    with pytest.raises(ModelError, match="OPENAI_API_KEY holds characters") as raised:
+        ChatHTTP("gpt")
+    assert KEY not in str(raised.value)
+
+
+def test_the_key_is_sent_and_shown_nowhere(monkeypatch, caplog, waits):
+    monkeypatch.setenv("MY_KEY", KEY)
+    caplog.set_level(logging.DEBUG)
+    sent = []
+
+    def echo(messages: Any) -> Fault:
+        return Fault(status=401, body=f'{{"error": {{"message": "Incorrect API key provided: {KEY}"}}}}')
+
+    with scripted_server(echo) as server:
+        handler = server._http.RequestHandlerClass
+        serve = handler.do_POST
+        monkeypatch.setattr(
+            handler, "do_POST", lambda self: (sent.append(self.headers["Authorization"]), serve(self))
+        )
+        model = ChatHTTP("m", server.base_url, api_key_env="MY_KEY", wait=waits)
+        with pytest.raises(ModelError) as raised:
+            model(QUESTION)
+        model.close()
+    assert sent == [f"Bearer {KEY}"]
+    told = "".join(traceback.format_exception(raised.value))
+    for shown in (repr(model), str(model.settings), told, caplog.text, str(server.requests[0].headers)):
+        assert KEY not in shown
+
+
+def test_two_hundred_calls_at_once_lose_none(waits):
+    with scripted_server(lambda messages: messages[0]["content"], latency_s=0.05) as server:
+        model = ChatHTTP("m", server.base_url, wait=waits)
+        with ThreadPoolExecutor(200) as pool:
+            replies = list(pool.map(lambda n: model([{"role": "user", "content": str(n)}]).text, range(400)))
+        model.close()
+    assert replies == [str(n) for n in range(400)]
+    assert len(server.requests) == 400
+    assert waits == []
