@@ -21,7 +21,7 @@ What counts
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -34,19 +34,27 @@ from counterpoint.metrics.outcome import COST_USD, TOKENS_IN, TOKENS_OUT, price_
 from counterpoint.metrics.uptake import reading_graph
 from counterpoint.trace import Step, Usage
 
-__all__ = ["Costs", "costs", "text_tokens"]
+__all__ = ["Costs", "ModelCalls", "costs", "text_tokens"]
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 CHARACTERS_A_TOKEN = 4
+OUTSIDE = ("task", "decision")
+"""Kinds of steps that are no agent's."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Tokens and dollars of one trace."""
+    """Tokens and dollars of one trace, as arrays; it holds no text."""
 
-    steps: tuple[Step, ...]
-    """Agent and decision steps."""
+    agents: tuple[str, ...]
+    names: tuple[str, ...]
+    """(n,) ids of agent and decision steps."""
+    speakers: Indices
+    """(n,) index of the agent; -1 for a decision."""
+    rounds: Indices
+    """(n,)"""
     pairs: Edges
     """(m, 2) transfers between them, row-major."""
     said: Floats
@@ -55,14 +63,30 @@ class Costs:
     """(m,) tokens that each transfer put into its reader's prompt."""
     delivered_usd: Floats
     """(m,) what they cost; NaN where that is unknown."""
-    own_tokens: Mapping[str, int]
-    """Step id (of any kind) to the tokens of its model calls, where they are known."""
-    own_usd: Mapping[str, float]
-    """Step id to the dollars of its model calls, where they are known."""
+    calls: ModelCalls
     tokens: int | None
     """All prompt and completion tokens of the run."""
     usd: float | None
-    """All dollars, None unless every step with usage can be priced."""
+    """All dollars; None unless every step with usage can be priced."""
+
+    @property
+    def text(self) -> float:
+        """Tokens of all texts, once where they were said and once for each delivery: known without usage."""
+        return float(self.said.sum() + self.delivered.sum())
+
+
+@dataclass(frozen=True)
+class ModelCalls:
+    """What the model calls of steps of any kind used; a step without usage is not among them."""
+
+    names: tuple[str, ...]
+    speakers: Indices
+    """Index of the agent; -1 for steps that are no agent's: decisions and tasks."""
+    rounds: Indices
+    tokens: Floats
+    """Prompt and completion."""
+    usd: Floats
+    """NaN where it is unknown."""
 
 
 def text_tokens(step: Step) -> int:
@@ -84,33 +108,44 @@ def costs(context: Context) -> Costs:
 def _costs(context: Context) -> Costs:
     graph = reading_graph(context)
     steps, pairs = graph.steps, graph.unrolled.edge_array
-    own_tokens: dict[str, int] = {}
-    own_usd: dict[str, float] = {}
-    used = 0
-    for step in context.trace.steps:
-        if step.usage is None:
-            continue
-        used += 1
-        amounts = [step.usage.tokens_in, step.usage.tokens_out]
-        if any(amount is not None for amount in amounts):
-            own_tokens[step.id] = sum(amount for amount in amounts if amount is not None)
-        price = price_usd(step.usage)
-        if not isinstance(price, str):
-            own_usd[step.id] = price
+    agents = tuple(dict.fromkeys(step.agent for step in context.trace.steps if step.kind not in OUTSIDE))
+    number = {name: index for index, name in enumerate(agents)}
+    calls = _model_calls(context.trace.steps, number)
+    usd = dict(zip(calls.names, calls.usd.tolist(), strict=True))
     said = np.array([text_tokens(step) for step in steps], dtype=np.float64)
     delivered = _delivered(steps, pairs, said)
-    rates = np.array([_prompt_rate(step, own_usd.get(step.id)) for step in steps])
+    rates = np.array([_prompt_rate(step, usd.get(step.id, math.nan)) for step in steps])
+    priced = len(calls.usd) > 0 and not np.isnan(calls.usd).any()
     return Costs(
-        steps,
+        agents,
+        tuple(step.id for step in steps),
+        _speakers(steps, number),
+        np.array([step.round or 0 for step in steps], dtype=np.int64),
         pairs,
         said,
         delivered,
         delivered * rates[pairs[:, 1]],
-        own_tokens,
-        own_usd,
-        sum(own_tokens.values()) if own_tokens else _run_tokens(context),
-        sum(own_usd.values()) if own_usd and len(own_usd) == used else COST_USD.compute(context).value,
+        calls,
+        int(calls.tokens.sum()) if calls.tokens.any() else _run_tokens(context),
+        sum(calls.usd.tolist()) if priced else COST_USD.compute(context).value,
     )
+
+
+def _model_calls(steps: Sequence[Step], number: Mapping[str, int]) -> ModelCalls:
+    used = [step for step in steps if step.usage is not None]
+    usages = [step.usage for step in used if step.usage is not None]
+    prices = [price_usd(usage) for usage in usages]
+    return ModelCalls(
+        tuple(step.id for step in used),
+        _speakers(used, number),
+        np.array([step.round or 0 for step in used], dtype=np.int64),
+        np.array([(usage.tokens_in or 0) + (usage.tokens_out or 0) for usage in usages], dtype=np.float64),
+        np.array([math.nan if isinstance(price, str) else price for price in prices], dtype=np.float64),
+    )
+
+
+def _speakers(steps: Sequence[Step], number: Mapping[str, int]) -> Indices:
+    return np.array([-1 if step.kind in OUTSIDE else number[step.agent] for step in steps], dtype=np.int64)
 
 
 def _run_tokens(context: Context) -> int | None:
@@ -120,7 +155,7 @@ def _run_tokens(context: Context) -> int | None:
     return sum(known) if known else None
 
 
-def _delivered(steps: tuple[Step, ...], pairs: Edges, said: Floats) -> Floats:
+def _delivered(steps: Sequence[Step], pairs: Edges, said: Floats) -> Floats:
     carried: Floats = said[pairs[:, 0]]
     shown = np.bincount(pairs[:, 1], weights=carried, minlength=len(steps))
     held = np.array([_prompt_tokens(step) for step in steps])
@@ -136,10 +171,10 @@ def _prompt_tokens(step: Step) -> float:
     return math.inf if known is None else float(known)
 
 
-def _prompt_rate(step: Step, usd: float | None) -> float:
+def _prompt_rate(step: Step, usd: float) -> float:
     """Dollars a prompt token of this step, NaN where they are unknown."""
     usage = step.usage
-    if usage is None or usd is None or not usage.model:
+    if usage is None or math.isnan(usd) or not usage.model:
         return math.nan
     into, out = _public_rates(usage.model)
     if math.isnan(into):

@@ -42,6 +42,7 @@ __all__ = [
     "expected_unnecessary",
     "is_edge_list",
     "load",
+    "node_load",
     "unnecessary_subsets",
 ]
 
@@ -271,17 +272,45 @@ def load(question: PathQuestion) -> list[tuple[int, int]]:
         [_slots(packed, side.width, below + over + 1) for packed in _weigh(side)]
         for side in (question, backward)
     )
-    fewer = [_fewer(tail, below) for tail in tails]
+    fewer = [_fewer(tail, 2 * below) for tail in tails]
     return [
         (question.counts[source] * backward.counts[target], sum(map(mul, heads[source], fewer[target])))
         for source, target in question.edges.tolist()
     ]
 
 
-def _fewer(slots: list[int], below: int) -> list[int]:
-    """For each slot of a first half: how many second halves make the sum of both weights negative."""
+def node_load(question: PathQuestion) -> list[tuple[int, int]]:
+    """Of each node: paths through it, and unnecessary ones, exactly; single nodes only where they count.
+
+    A path through v is one that ends in v and one that starts in v, the weight of v once.
+    """
+    gain, loss = question.weights
+    backward = question.reversed()
+    below, over = question.span
+    heads, tails = (
+        [_slots(packed, side.width, below + over + 1) for packed in _weigh(side)]
+        for side in (question, backward)
+    )
+    loads = []
+    for node, right in enumerate(question.correct):
+        weight = gain if right else -loss
+        fewer = _fewer(tails[node], 2 * below + weight)
+        paths = question.counts[node] * backward.counts[node]
+        unnecessary = sum(map(mul, heads[node], fewer))
+        alone = question.kind == "subpath" or not (question.predecessors[node] or question.successors[node])
+        if paths and alone and question.kind != "subpath1":  # the node itself is a path of one
+            paths, unnecessary = paths - 1, unnecessary - (weight < 0)
+        loads.append((paths, unnecessary))
+    return loads
+
+
+def _fewer(slots: list[int], limit: int) -> list[int]:
+    """For each slot of a first half: how many second halves stand in slots that sum with it to below a limit.
+
+    With both halves' weights counted from slot ``below`` on, the sum is negative below slot ``2 * below``.
+    """
     sums = [0, *accumulate(slots)]
-    return [sums[max(0, min(2 * below - slot, len(slots)))] for slot in range(len(slots))]
+    return [sums[max(0, min(limit - slot, len(slots)))] for slot in range(len(slots))]
 
 
 def unnecessary_subsets(n: int, correct: int, weights: tuple[int, int]) -> Iterator[int]:

@@ -15,7 +15,7 @@ What counts
 * The vote is by the last answer of each agent that gave one, each once. A tie is worth the share of right
   answers among those tied.
 * The run's answer stays where it won the vote and still does, or where it did not win it and somebody still
-  gives it, or where no agent ever gave it; else the vote of the replay stands in for it.
+  gives it; one that no agent ever gave stays where the vote does. Else the vote of the replay stands in for it.
 
 Source: ours.
 """
@@ -137,8 +137,10 @@ class Recording:
         """What becomes of the run's answer without what is removed."""
         answers = self.replay(removal)
         voted = vote(self.speakers, answers, self.right)
-        won = self.run in self.last.top
-        stays = self.run < 0 or self.run in (voted.top if won else answers)
+        if self.run < 0:
+            stays = voted.top == self.last.top
+        else:
+            stays = self.run in (voted.top if self.run in self.last.top else answers)
         right = None if self.correct is None else float(self.correct)
         return Outcome(stays, right if stays or right is None else voted.right, voted)
 

@@ -1,0 +1,336 @@
+"""Attribution: what each agent, edge and step of one run cost, carried and contributed.
+
+Conventions
+-----------
+* Tokens and dollars are those of `costs`; paths those of `gemmas`, counted exactly; None is unknown or
+  undefined, and ``reasons`` says why.
+* A path is unnecessary where too few of its steps are correct, as in UPR; in a run without a gold answer,
+  where too few are useful, as in ``upr_uptake``. ``judged_by`` says which.
+
+What counts
+-----------
+* Path load: of a step, the paths through it; of an agent, the paths through any of its steps; of an edge
+  between agents, the paths through its transfers, each path as often as it crosses the edge. So edge loads
+  sum to the transfers on all paths: ``sum over lengths l of (l - 1) N(l)``.
+* Diversity: IDS of the run without the agent, its vocabulary fitted anew.
+* Shapley value and leave-one-out of agents, under the value of a vote among their last recorded answers: the
+  share of right ones among the winners; in a run without a gold answer, 1 where the run's own answer wins,
+  its share of a tie. Exact to 12 agents, sampled with an interval above.
+
+Source: [1]_ and Shapley, see `shapley`; the loads are ours.
+
+.. [1] Lee et al. GEMMAS (arXiv:2507.13190), eq. 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import Struct
+
+from counterpoint.contracts import Context
+from counterpoint.graph import Edges, View
+from counterpoint.metrics.costs import Costs, costs
+from counterpoint.metrics.counterfactual import reduced
+from counterpoint.metrics.gemmas import IDS, path_graph
+from counterpoint.metrics.outcome import step_correctness
+from counterpoint.metrics.paths import PathQuestion, count, load, node_load
+from counterpoint.metrics.replay import Recording, Removal, recording, vote
+from counterpoint.metrics.shapley import (
+    MOST_EXACT,
+    Estimate,
+    leave_one_out,
+    shapley,
+    shapley_intervals,
+)
+from counterpoint.metrics.uptake import uptake
+
+__all__ = [
+    "AgentShare",
+    "Attribution",
+    "EdgeShare",
+    "Estimate",
+    "StepShare",
+    "attribute",
+    "leave_one_out",
+    "shapley",
+    "shapley_intervals",
+]
+
+
+THRESHOLD = 0.5
+"""Of the metric ``upr``."""
+
+
+class StepShare(Struct, frozen=True):
+    """What one step of an agent cost and carried."""
+
+    step: str
+    agent: str
+    round: int
+    tokens: float | None
+    """Of its own model calls."""
+    cost_usd: float | None
+    delivered_tokens: float
+    """That its text put into prompts of others, the decision's included."""
+    useful: bool
+    """A chain of uptake leads from it to the final answer."""
+    paths: int | None
+    unnecessary: int | None
+
+
+class EdgeShare(Struct, frozen=True):
+    """What one agent passed on to another."""
+
+    source: str
+    reader: str
+    transfers: int
+    taken_up: int
+    """Transfers along which something was used."""
+    delivered_tokens: float
+    delivered_usd: float | None
+    paths: int | None
+    unnecessary: int | None
+
+
+class AgentShare(Struct, frozen=True):
+    """What one agent cost, carried and contributed."""
+
+    agent: str
+    steps: int
+    tokens: float | None
+    cost_usd: float | None
+    delivered_tokens: float
+    paths: int | None
+    unnecessary: int | None
+    ids_without: float | None
+    shapley: float | None
+    shapley_low: float | None
+    """Bounds where the value is sampled."""
+    shapley_high: float | None
+    leave_one_out: float | None
+
+
+class Attribution(Struct, frozen=True):
+    """The shares of one run."""
+
+    agents: tuple[AgentShare, ...]
+    edges: tuple[EdgeShare, ...]
+    steps: tuple[StepShare, ...]
+    paths: int | None
+    unnecessary: int | None
+    judged_by: str
+    """``correct steps`` or ``useful steps``."""
+    ids: float | None
+    value_function: str
+    """What Shapley values are shares of."""
+    reasons: Mapping[str, str]
+    """Why ``paths``, ``ids`` or ``shapley`` is None."""
+
+
+def attribute(context: Context) -> Attribution:
+    """What each agent, edge and step of a trace cost, carried and contributed."""
+    reasons: dict[str, str] = {}
+    loads = _loads(context, reasons)
+    worth, function = _worth(context, reasons)
+    ids, ids_without = _diversity(context, reasons)
+    steps = _steps(context, loads)
+    agents = []
+    for name in context.graph.agent_names:
+        own = [share for share in steps if share.agent == name]
+        delivered = sum(share.delivered_tokens for share in own)
+        tokens, usd = _used(costs(context), name)
+        paths, unnecessary = loads.agents.get(name, (None, None))
+        value = worth.get(name, Worth())
+        agents.append(
+            AgentShare(
+                name, len(own), tokens, usd, delivered, paths, unnecessary, ids_without.get(name),
+                *value,
+            )
+        )  # fmt: skip
+    return Attribution(
+        tuple(agents),
+        _edges(context, loads),
+        steps,
+        loads.paths,
+        loads.unnecessary,
+        loads.judged_by,
+        ids,
+        function,
+        reasons,
+    )
+
+
+def _steps(context: Context, loads: _Loads) -> tuple[StepShare, ...]:
+    spent, useful = costs(context), uptake(context).useful
+    delivered = np.bincount(spent.pairs[:, 0], weights=spent.delivered, minlength=len(spent.names))
+    put = dict(zip(spent.names, delivered.tolist(), strict=True))
+    calls = spent.calls
+    own = dict(zip(calls.names, zip(calls.tokens.tolist(), calls.usd.tolist(), strict=True), strict=True))
+    shares = []
+    for step in context.graph.steps:
+        tokens, usd = own.get(step.id, (None, None))
+        paths, unnecessary = loads.steps.get(step.id, (None, None))
+        price = None if usd is None or np.isnan(usd) else usd
+        shares.append(
+            StepShare(
+                step.id, step.agent, step.round or 0, tokens, price, put[step.id], useful[step.id],
+                paths, unnecessary,
+            )
+        )  # fmt: skip
+    return tuple(shares)
+
+
+def _used(spent: Costs, agent: str) -> tuple[float | None, float | None]:
+    """Tokens and dollars of all model calls of an agent, thoughts that are no turn included."""
+    own = spent.calls.speakers == spent.agents.index(agent)
+    if not own.any():
+        return None, None
+    usd = float(spent.calls.usd[own].sum())
+    return float(spent.calls.tokens[own].sum()), None if np.isnan(usd) else usd
+
+
+def _edges(context: Context, loads: _Loads) -> tuple[EdgeShare, ...]:
+    """By agents of source and reader, in order of the first transfer; transfers to a decision are no edge."""
+    spent, found = costs(context), uptake(context)
+    sums: dict[tuple[str, str], list[float]] = {}
+    rows = zip(
+        spent.pairs.tolist(), spent.delivered.tolist(), spent.delivered_usd.tolist(), found.taken, strict=True
+    )
+    for (source, target), tokens, usd, taken in rows:
+        if min(spent.speakers[source], spent.speakers[target]) < 0:
+            continue
+        ends = spent.agents[spent.speakers[source]], spent.agents[spent.speakers[target]]
+        total = sums.setdefault(ends, [0, 0, 0.0, 0.0])
+        for place, amount in enumerate((1, int(taken), tokens, usd)):
+            total[place] += amount
+    return tuple(
+        EdgeShare(
+            source, reader, int(transfers), int(taken), tokens, None if np.isnan(usd) else usd,
+            *loads.edges.get((source, reader), (None, None)),
+        )
+        for (source, reader), (transfers, taken, tokens, usd) in sums.items()
+    )  # fmt: skip
+
+
+Load = tuple[int, int]
+"""Paths, and unnecessary ones."""
+
+
+class _Loads(Struct):
+    """Path loads of one trace; empty where paths cannot be counted exactly."""
+
+    judged_by: str
+    paths: int | None = None
+    unnecessary: int | None = None
+    steps: Mapping[str, Load] = {}
+    edges: Mapping[tuple[str, str], Load] = {}
+    agents: Mapping[str, Load] = {}
+
+
+def _loads(context: Context, reasons: dict[str, str]) -> _Loads:
+    correctness = step_correctness(context)
+    judged_by = "useful steps" if correctness.reason else "correct steps"
+    flags = uptake(context).useful if correctness.reason else correctness.correct
+    view, edges, reason = path_graph(context)
+    if reason:
+        reasons["paths"] = reason
+        return _Loads(judged_by)
+    necessary = [flags[step.id] for step in view.steps]
+    question = PathQuestion.read((len(necessary), edges), necessary, THRESHOLD, "subpath")
+    if not question.is_load_quick:
+        reasons["paths"] = f"{len(necessary)} steps and {len(edges)} transfers are too many to count exactly"
+        return _Loads(judged_by)
+    return _Loads(
+        judged_by,
+        question.paths,
+        question.paths - count(question),
+        dict(zip(view.names, node_load(question), strict=True)),
+        _edge_loads(view, edges, load(question)),
+        _agent_loads(question, [step.agent for step in view.steps]),
+    )
+
+
+def _edge_loads(view: View, edges: Edges, loads: list[Load]) -> dict[tuple[str, str], Load]:
+    sums: dict[tuple[str, str], Load] = {}
+    for (source, target), (paths, unnecessary) in zip(edges.tolist(), loads, strict=True):
+        ends = view.steps[source].agent, view.steps[target].agent
+        before = sums.get(ends, (0, 0))
+        sums[ends] = before[0] + paths, before[1] + unnecessary
+    return sums
+
+
+def _agent_loads(question: PathQuestion, agents: list[str]) -> dict[str, Load]:
+    """Paths through any step of an agent: all less those that avoid its steps."""
+    loads = {}
+    owners = np.array(agents)
+    everything = question.paths, question.paths - count(question)
+    for name in dict.fromkeys(agents):
+        others = question.edges[(owners[question.edges] != name).all(axis=1)]
+        rest = PathQuestion.read((question.n, others), question.correct, question.threshold, question.kind)
+        necessary = count(rest) if len(others) else 0
+        loads[name] = everything[0] - rest.paths, everything[1] - (rest.paths - necessary)
+    return loads
+
+
+def _diversity(context: Context, reasons: dict[str, str]) -> tuple[float | None, dict[str, float]]:
+    """IDS of the run, and without each agent."""
+    parameters = IDS.values(context.profile)
+    whole = IDS.compute(context, **parameters)
+    if whole.value is None:
+        reasons["ids"] = whole.reason
+        return None, {}
+    without = {}
+    for name in context.graph.agent_names:
+        rest = IDS.compute(reduced(context, Removal(agents=frozenset([name]))), **parameters)
+        if rest.value is not None:
+            without[name] = rest.value
+    return whole.value, without
+
+
+class Worth(NamedTuple):
+    """Shapley value of an agent, its bounds where it is sampled, and leave-one-out."""
+
+    shapley: float | None = None
+    low: float | None = None
+    high: float | None = None
+    leave_one_out: float | None = None
+
+
+def _worth(context: Context, reasons: dict[str, str]) -> tuple[dict[str, Worth], str]:
+    """What each agent that answers is worth, and the name of the value function."""
+    found = recording(context)
+    if not isinstance(found, Recording):
+        reasons["shapley"] = found
+        return {}, ""
+    if found.right is None and found.run < 0:
+        reasons["shapley"] = "no agent gave the run's answer, and there is no gold one to judge a vote by"
+        return {}, ""
+    worth = _VoteWorth(found)
+    players = [name for name in context.graph.agent_names if worth.last[name] >= 0]
+    alone = leave_one_out(players, worth)
+    function = "vote equals gold" if found.right is not None else "vote equals the run's answer"
+    if len(players) <= MOST_EXACT:
+        exact = shapley(players, worth)
+        return {name: Worth(exact[name], None, None, alone[name]) for name in players}, function
+    sampled = shapley_intervals(players, worth)
+    return {name: Worth(one.value, one.low, one.high, alone[name]) for name, one in sampled.items()}, function
+
+
+class _VoteWorth:
+    """What the vote of a set of agents, each with its last answer, is worth."""
+
+    def __init__(self, found: Recording) -> None:
+        self.last = dict.fromkeys(found.speakers, -1)
+        self.last.update(
+            (speaker, answer)
+            for speaker, answer in zip(found.speakers, found.answers, strict=True)
+            if answer >= 0
+        )
+        self.wanted = found.right if found.right is not None else found.run
+
+    def __call__(self, team: frozenset[str]) -> float:
+        members = sorted(team)
+        return vote(members, [self.last[name] for name in members], self.wanted).right or 0.0
