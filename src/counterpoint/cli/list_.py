@@ -17,12 +17,12 @@ def list_(
     ] = "table",
 ) -> None:
     """List everything registered of one kind: metrics, adapters, ..."""
-    from counterpoint.registry import KINDS, names
+    from counterpoint.registry import KINDS, names, plural
 
-    choose(kind, tuple(f"{known}s" for known in KINDS), "kind")
+    kinds = {plural(known): known for known in KINDS}
+    choose(kind, tuple(kinds), "kind")
     choose(format, ("table", "json"), "--format")
-    singular = kind[:-1]
-    entries = [_entry(singular, name) for name in names(singular)]
+    entries = [_entry(kinds[kind], name) for name in names(kinds[kind])]
     if format == "json":
         write_text(json.dumps(entries, indent=2), None)
         return
@@ -52,7 +52,7 @@ def _entry(kind: str, name: str) -> dict[str, Any]:
             "needs": list(found.needs),
             "parameters": dict(found.parameters),
         }
-    summary = (found.__doc__ or "").strip().partition("\n")[0]
+    summary = getattr(found, "summary", None) or (found.__doc__ or "").strip().partition("\n")[0]
     return {"name": name, "summary": summary}
 
 
