@@ -36,6 +36,23 @@ TABLE: dict[str, str] = {
     "content_redundancy": "counterpoint.metrics.panel:CONTENT_REDUNDANCY",
     "near_redundancy": "counterpoint.metrics.panel:NEAR_REDUNDANCY",
     "efficiency": "counterpoint.metrics.panel:EFFICIENCY",
+    "memory_redundancy": "counterpoint.metrics.layers:MEMORY_REDUNDANCY",
+    "reasoning_redundancy": "counterpoint.metrics.layers:REASONING_REDUNDANCY",
+    "task_redundancy": "counterpoint.metrics.layers:TASK_REDUNDANCY",
+    "knowledge_duplication": "counterpoint.metrics.layers:KNOWLEDGE_DUPLICATION",
+    "duplicate_work": "counterpoint.metrics.repetition:DUPLICATE_WORK",
+    "duplicated_tokens": "counterpoint.metrics.repetition:DUPLICATED_TOKENS",
+    "loops": "counterpoint.metrics.loops:LOOPS",
+    "communication_tax": "counterpoint.metrics.teamwork:COMMUNICATION_TAX",
+    "effective_channels": "counterpoint.metrics.teamwork:EFFECTIVE_CHANNELS",
+    "participation_gini": "counterpoint.metrics.teamwork:PARTICIPATION_GINI",
+    "overhead": "counterpoint.metrics.teamwork:OVERHEAD",
+    "error_amplification": "counterpoint.metrics.teamwork:ERROR_AMPLIFICATION",
+    "message_density": "counterpoint.metrics.teamwork:MESSAGE_DENSITY",
+    "flip_gain": "counterpoint.metrics.flips:FLIP_GAIN",
+    "information_survival": "counterpoint.metrics.planted:INFORMATION_SURVIVAL",
+    "mast_modes": "counterpoint.metrics.mast:MAST_MODES",
+    "upr_uptake": "counterpoint.metrics.uptake:UPR_UPTAKE",
 }
 
 DEFAULT: tuple[str, ...] = tuple(TABLE)[:14]

@@ -12,7 +12,8 @@ What counts
   On traces of more than ``window + 1`` steps, near duplicates that are farther apart than ``window`` steps
   and not equal are missed (see `near`); ``pair_rate`` is over the pairs compared.
 * Tasks: what ``labels["assignments"]`` says ({task: [agents]}); else task steps that an agent heard
-  explicitly, and requests to an agent called as a tool. Near ones count as one task.
+  explicitly, and requests to an agent called as a tool. Near ones count as one task. The run's own task is
+  everybody's and no assignment.
 * Knowledge: an item is a sentence of three words or more, a delivery one transfer of it to another agent.
 
 Differences from the paper
@@ -144,7 +145,7 @@ def _distinct(context: Context, texts: list[str], threshold: float) -> NDArray[n
 
 
 def _names(agents: Any) -> set[str]:
-    return {agents} if isinstance(agents, str) else set(map(str, agents))
+    return set(map(str, agents)) if isinstance(agents, list | tuple) else {str(agents)}
 
 
 def _assignments(context: Context) -> tuple[list[tuple[Step, str]], int]:
@@ -153,6 +154,7 @@ def _assignments(context: Context) -> tuple[list[tuple[Step, str]], int]:
     A step that calls several agents at once holds the requests to all of them in one text: unclear.
     """
     step_of = {step.id: step for step in context.trace.steps}
+    whole = context.trace.task.strip()
     given: list[tuple[Step, str]] = []
     requests: dict[str, list[str]] = {}
     waiting: set[tuple[str, str]] = set()  # (caller, called) of calls that have not returned
@@ -169,7 +171,7 @@ def _assignments(context: Context) -> tuple[list[tuple[Step, str]], int]:
                     requests.setdefault(source.id, []).append(step.agent)
     clear = {name: agents[0] for name, agents in requests.items() if len(set(agents)) == 1}
     given += [(step_of[name], agent) for name, agent in clear.items()]
-    return [pair for pair in given if pair[0].text.strip()], len(requests) - len(clear)
+    return [pair for pair in given if pair[0].text.strip() not in ("", whole)], len(requests) - len(clear)
 
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")

@@ -3,7 +3,7 @@
 Conventions
 -----------
 * A loop is a run of turns with a period: each turn repeats the one a period before it. A, B, A, B, A, B has
-  period 2 and occurs 3 times. Its steps are named, in order.
+  period 2 and occurs 3 times. Its steps are named, in order, in whole periods.
 * The value counts loops that share no step, the longest first; parts say how many steps are in them and how
   many of those are beyond the first time round (``wasted``).
 
@@ -48,7 +48,7 @@ from counterpoint.trace import Step
 
 __all__ = ["LOOPS", "Loop", "find_loops"]
 
-NEAR = 0.8
+NEAR = 0.9
 """Turns that have at least this share of their words in common are near repeats."""
 
 LONGEST_PERIOD = 32
@@ -120,6 +120,11 @@ class _Run(Struct, frozen=True):
     """The turn before each one."""
     last: int
 
+    @property
+    def whole(self) -> int:
+        """Its length in whole periods: what is left over at the end may be where it was left."""
+        return self.length - self.length % self.period
+
     def turns(self, *taken: set[int]) -> list[int]:
         """Its turns in order; none if one of them is taken."""
         run = [self.last]
@@ -134,9 +139,9 @@ def _apart(found: list[_Run], turns: _Turns, steps: tuple[Step, ...]) -> Iterato
     """Loops that share no turn: the longest first, of the shortest period, exact before near."""
     taken: set[int] = set()
     moving: dict[tuple[int, int], set[int]] = {}  # turns of runs that make progress: many may share them
-    for run in sorted(found, key=lambda run: (-run.length, run.period, run.near, run.last)):
+    for run in sorted(found, key=lambda run: (-run.whole, run.period, run.near, run.last)):
         going = moving.setdefault((id(run.before), run.period), set()) if run.near else set()
-        inside = run.turns(taken, going)
+        inside = run.turns(taken, going)[: run.whole]
         if not inside:
             continue
         if run.near and not turns.stand_still(inside, run.period):
@@ -144,7 +149,7 @@ def _apart(found: list[_Run], turns: _Turns, steps: tuple[Step, ...]) -> Iterato
             continue
         taken.update(inside)
         agents = tuple(steps[turn].agent for turn in inside[: run.period])
-        yield Loop(agents, run.length // run.period, not run.near, tuple(inside))
+        yield Loop(agents, run.whole // run.period, not run.near, tuple(inside))
 
 
 def _orders(graph: CollaborationGraph) -> Iterator[Indices]:

@@ -142,7 +142,7 @@ def duplicated_tokens(turns: Sequence[Turn]) -> Score:
         for text in turn.shown:
             for whole, unlabeled in (passages := _passages(text)):
                 shown += len(whole)
-                if len(whole) >= MIN_CHARACTERS and (whole in known or unlabeled in known):
+                if any(len(form) >= MIN_CHARACTERS and form in known for form in (whole, unlabeled)):
                     repeated += len(whole)
                 if turn.recorded:
                     known.update((whole, unlabeled))
