@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -42,6 +42,7 @@ __all__ = [
     "canonical_arguments",
     "duplicate_work",
     "duplicated_tokens",
+    "repeats",
 ]
 
 MIN_CHARACTERS = 20
@@ -133,13 +134,32 @@ def duplicated_tokens(turns: Sequence[Turn]) -> Score:
     >>> duplicated_tokens(turns).value  # of three deliveries, C holds the second and A the third
     0.666667
     """
+    shown = repeated = 0
+    for _, _, characters, again in repeats(turns):
+        shown += characters
+        repeated += again
+    if not shown:
+        return Score.undefined("no agent was shown a text: record `prompt`, or `heard` with each step")
+    parts = {
+        "tokens": round(shown / CHARACTERS_A_TOKEN),
+        "duplicated": round(repeated / CHARACTERS_A_TOKEN),
+        "recorded": sum(turn.recorded for turn in turns),
+        "implied": sum(bool(turn.shown) and not turn.recorded for turn in turns),
+    }
+    return Score(repeated / shown, parts)
+
+
+def repeats(turns: Sequence[Turn]) -> Iterator[tuple[int, int, int, int]]:
+    """Of each text that was shown: the turn, its place there, its characters, and how many of them repeat.
+
+    >>> list(repeats([Turn("A", ("Seen in the first turn.",)), Turn("A", ("Seen in the first turn.",))]))
+    [(0, 0, 23, 0), (1, 0, 23, 23)]
+    """
     held: dict[str, set[str]] = {}
-    shown = repeated = recorded = implied = 0
-    for turn in turns:
+    for number, turn in enumerate(turns):
         known = held.setdefault(turn.agent, set())
-        recorded += turn.recorded
-        implied += bool(turn.shown) and not turn.recorded
-        for text in turn.shown:
+        for place, text in enumerate(turn.shown):
+            shown = repeated = 0
             for whole, unlabeled in (passages := _passages(text)):
                 shown += len(whole)
                 if any(len(form) >= MIN_CHARACTERS and form in known for form in (whole, unlabeled)):
@@ -147,16 +167,8 @@ def duplicated_tokens(turns: Sequence[Turn]) -> Score:
                 if turn.recorded:
                     known.update((whole, unlabeled))
             known.update(passage for pair in passages for passage in pair)
+            yield number, place, shown, repeated
         known.update(passage for pair in _passages(turn.said) for passage in pair)
-    if not shown:
-        return Score.undefined("no agent was shown a text: record `prompt`, or `heard` with each step")
-    parts = {
-        "tokens": round(shown / CHARACTERS_A_TOKEN),
-        "duplicated": round(repeated / CHARACTERS_A_TOKEN),
-        "recorded": recorded,
-        "implied": implied,
-    }
-    return Score(repeated / shown, parts)
 
 
 @lru_cache(maxsize=4096)  # a text is heard by several, soon after it was said
