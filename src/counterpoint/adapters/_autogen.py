@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from counterpoint.adapters._chat_log import (
@@ -69,7 +69,9 @@ class Chat:
             return turn
         if self._working.pop(speaker, None) is turn:
             turn.text = ""  # What was thought gives way to what is said.
-        turn.text = "\n\n".join(filter(None, [turn.text, content_text(message.get("content"))]))
+        turn.text = "\n\n".join(
+            filter(None, [turn.text, *_taken_along(message), content_text(message.get("content"))])
+        )
         if kind == "HandoffMessage" and isinstance(message.get("target"), str):
             self.targets[turn.id] = message["target"]
         return turn
@@ -88,6 +90,15 @@ class Chat:
             turn.kind = "control"
         self.turns.append(turn)
         return turn
+
+
+def _taken_along(message: Mapping[str, Any]) -> Iterator[str]:
+    """What a handoff's target is shown besides its text: thoughts, which only a handoff makes heard."""
+    context = message.get("context")
+    for item in context if isinstance(context, list) else []:
+        if isinstance(item, dict) and item.get("type") == "AssistantMessage":
+            content = item.get("content")
+            yield content_text(content if isinstance(content, str) else item.get("thought"))
 
 
 def _work(turn: Turn, kind: str, message: dict[str, Any]) -> bool:

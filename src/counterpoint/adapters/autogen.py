@@ -16,7 +16,7 @@ What counts
 -----------
 * Request, execution and summary of one agent are one step with calls; so are the plan and the instruction
   that the Magentic-One orchestrator posts one after the other. A thought is no text of the step, for nobody
-  hears it, unless the agent said nothing else.
+  hears it, unless the agent said nothing else or a handoff takes it along (``context``).
 * Everyone hears what was said since their own last turn (broadcast); a handoff is explicit for its target.
 * The manager's choice of a speaker is a control step. Streaming chunks repeat the message and are dropped.
 * ``created_at`` is when a message was done: the end of its step.

@@ -78,10 +78,10 @@ def parsed(text: str) -> datetime:
 
 
 def written_like(old: str, new: datetime) -> str:
-    """``new`` in the notation of ``old``, with as many digits.
+    """``new`` in the notation of ``old``, with as many digits; seconds have six decimals.
 
     >>> written_like("1796049180.6412", START)
-    '1767225600.0000'
+    '1767225600.000000'
     >>> written_like("20261130T174049123456", START)
     '20260101T000000000000'
     """
@@ -90,7 +90,7 @@ def written_like(old: str, new: datetime) -> str:
     if "-" in old:
         text = new.isoformat(sep=old[10], timespec="microseconds").removesuffix("+00:00")
     else:
-        text = f"{int(new.timestamp())}{new.microsecond:06d}".ljust(len(old), "0")
         if "." in old:
-            text = f"{text[:10]}.{text[10:]}"
+            return f"{new.timestamp():.6f}"
+        text = f"{int(new.timestamp())}{new.microsecond:06d}"
     return f"{text:0<{len(old)}}"[: len(old)]
