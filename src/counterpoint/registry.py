@@ -21,6 +21,7 @@ __all__ = ["KINDS", "lookup", "names", "parse_call", "plural", "suggest"]
 
 KINDS: dict[str, str] = {
     "adapter": "counterpoint.adapters",
+    "benchmark": "counterpoint.benchmarks",
     "embedder": "counterpoint.models.embed",
     "model": "counterpoint.models",
     "metric": "counterpoint.metrics",
