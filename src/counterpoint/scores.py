@@ -258,7 +258,7 @@ def is_scores(path: str | Path) -> bool:
     """Whether the file is what ``to_json`` wrote, judged by its beginning."""
     try:
         with Path(path).open("rb") as file:
-            return SCHEMA.encode() in file.read(200)
+            return SCHEMA.partition("/")[0].encode() in file.read(200)
     except OSError:
         return False
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,11 +42,11 @@ def _text(answer: Any) -> str:
 
 
 def _csv(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    yield from enumerate(csv.DictReader(text.splitlines()), 1)
+    yield from enumerate(csv.DictReader(io.StringIO(text, newline="")), 1)
 
 
 def _jsonl(text: str, path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:

@@ -109,7 +109,8 @@ def sides_of(scores: Scored, source: str) -> list[Side]:
             counts = reasons.setdefault((infos[place].system, row.metric), {})
             counts[row.reason] = counts.get(row.reason, 0) + 1
         elif math.isfinite(row.value):
-            columns[row.metric][place] = row.value
+            # As a file of scores has it: no difference is the last bit of a number that was not written down.
+            columns[row.metric][place] = float(f"{row.value:.9g}")
         else:
             raise UsageError(
                 f"{source}: trace {row.trace!r}: {row.metric} is {row.value}: "

@@ -18,8 +18,10 @@ What counts
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -169,7 +171,7 @@ def _accuracy(context: Context) -> Score:
 
 
 def _unparsed(context: Context) -> Score:
-    if context.trace.gold is None and context.answers is None:
+    if not (context.trace.gold or "").strip() and context.answers is None:
         return Score.undefined(f"{NO_GOLD}; or name the kind of answer with --answers")
     answers = step_answers(context)
     if not answers:
@@ -183,7 +185,7 @@ def _unparsed(context: Context) -> Score:
 
 def _tokens(context: Context, field: str) -> Score:
     used = [step.usage for step in context.trace.steps if step.usage is not None]
-    amounts = [amount for usage in used if (amount := getattr(usage, field)) is not None]
+    amounts = [amount for usage in used if (amount := getattr(usage, field)) is not None and amount >= 0]
     if amounts:
         speakers = sum(step.kind in ("agent", "control", "decision") for step in context.trace.steps)
         return Score(sum(amounts), {"counted": len(amounts), "unknown": max(0, speakers - len(amounts))})
@@ -202,19 +204,25 @@ def price_usd(usage: Usage) -> float | str:
     """What a step cost: as recorded, else tokens times the model's public price; a reason where unknown."""
     if usage.cost_usd is not None:
         return usage.cost_usd
-    if usage.tokens_in is None or usage.tokens_out is None:
+    if usage.tokens_in is None or usage.tokens_out is None or min(usage.tokens_in, usage.tokens_out) < 0:
         return "no token counts"
     if not usage.model:
         return "no model name"
+    return _public_price(
+        usage.model, usage.tokens_in, usage.tokens_out, min(usage.tokens_cached or 0, usage.tokens_in)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _public_price(model: str, tokens_in: int, tokens_out: int, cached: int) -> float | str:
     from genai_prices import Usage as Billed
     from genai_prices import calc_price
 
-    cached = min(usage.tokens_cached or 0, usage.tokens_in)
-    billed = Billed(input_tokens=usage.tokens_in, output_tokens=usage.tokens_out, cache_read_tokens=cached)
+    billed = Billed(input_tokens=tokens_in, output_tokens=tokens_out, cache_read_tokens=cached)
     try:
-        return float(calc_price(billed, usage.model).total_price)
+        return float(calc_price(billed, model).total_price)
     except (LookupError, ValueError):
-        return f"no public price for model {usage.model!r}"
+        return f"no public price for model {model!r}"
 
 
 def _cost_usd(context: Context) -> Score:
@@ -236,7 +244,8 @@ def _cost_usd(context: Context) -> Score:
 
 def _wall_time_s(context: Context) -> Score:
     steps = context.trace.steps
-    starts = [time for step in steps for time in (step.started_at, step.ended_at) if time is not None]
+    times = [time for step in steps for time in (step.started_at, step.ended_at)]
+    starts = [time for time in times if time is not None and math.isfinite(time)]
     if not starts:
         return Score.undefined("no times in the trace: record `started_at` and `ended_at` with each step")
     return Score(max(starts) - min(starts))

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -333,6 +334,10 @@ def _tokens(
     tokens: float | Sequence[float | None] | None, n: int
 ) -> tuple[tuple[float | None, ...] | None, float | None]:
     """Tokens by node and in all; a sum over nodes is known only if every part is."""
+    amounts = [tokens] if tokens is None or isinstance(tokens, int | float | np.number) else [*tokens]
+    for amount in amounts:
+        if amount is not None and not (math.isfinite(amount) and amount >= 0):
+            raise UsageError(f"tokens are finite numbers >= 0, or None where unknown; found {amount}")
     if tokens is None or isinstance(tokens, int | float | np.number):
         return None, None if tokens is None else float(tokens)
     nodes = tuple(tokens)

@@ -92,6 +92,10 @@ def family_weights(
     Raises UsageError for an unknown family, or numbers that are negative, infinite or not one a reference.
     """
     credit = np.asarray(correct, dtype=np.float64)
+    if not len(sizes) == len(tokens) == len(credit):
+        raise UsageError(
+            f"one entry a reference is needed: {len(sizes)} sizes, {len(tokens)} tokens, {len(credit)} correct"
+        )
     if not isinstance(quality, str):
         given = np.asarray(quality, dtype=np.float64)
         if given.shape != credit.shape or not np.isfinite(given).all() or (given < 0).any():
