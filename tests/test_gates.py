@@ -25,7 +25,7 @@ def test_a_requirement_is_the_opposite_of_a_failure():
 @pytest.mark.parametrize(
     ("text", "expected", "column"),
     [
-        ("", "expected a metric", 0),
+        ("upr>1e999", "this number is too large", 4),
         ("upr", "expected one of < <= > >=", 3),
         ("upr>", "expected a number", 4),
         ("upr>abc", "expected a number", 4),

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from counterpoint.compare import Difference, compare
-from counterpoint.errors import CounterpointError
+from counterpoint.compare import Comparison, Difference, compare
+from counterpoint.errors import CounterpointError, UsageError
 from counterpoint.evaluate import evaluate
 from counterpoint.gates import Gate, parse_gates
 from counterpoint.metrics import metric
@@ -72,10 +72,16 @@ class CheckResult(Struct, frozen=True):
     """All gates of one check."""
 
     gates: list[GateResult]
+    errors: list[str] = []
+    """Records that could not be read: what they would have shown is not known."""
+    notes: list[str] = []
+    """What was left out of the comparison with a baseline."""
 
     @property
     def exit_code(self) -> int:
-        """0 all passed, 1 one failed, 3 none failed but one could not be evaluated."""
+        """0 all passed, 1 one failed, 2 input could not be read, 3 a gate could not be evaluated."""
+        if self.errors:
+            return 2
         states = {gate.state for gate in self.gates} or {"not evaluable"}
         return 1 if "failed" in states else 3 if "not evaluable" in states else 0
 
@@ -87,7 +93,8 @@ class CheckResult(Struct, frozen=True):
     def __str__(self) -> str:
         """A line a gate."""
         nothing = "not evaluable: no condition, and no metric of the baseline has a direction"
-        return "\n".join(map(str, self.gates)) or nothing
+        told = [*map(str, self.gates), *(f"error: {error}" for error in self.errors)]
+        return "\n".join(told or [nothing]) + "".join(f"\nnote: {note}" for note in self.notes)
 
     def require(self) -> None:
         """Raise GateFailed unless every gate passed."""
@@ -119,17 +126,21 @@ def check(
     ------
     UsageError: a malformed condition (a caret shows the place) or an unknown metric.
     """
-    gates = parse_gates(require, require=True) if require else []
-    gates += parse_gates(fail_on) if fail_on else []
+    if require is None and fail_on is None and baseline is None:
+        raise UsageError("check needs conditions: require='upr<=0.4', fail_on='upr>0.4', or a baseline")
+    gates = parse_gates(require, require=True) if require is not None else []
+    gates += parse_gates(fail_on) if fail_on is not None else []
     names = gate_metrics(gates) + (baseline.metrics if baseline else [])
     if isinstance(traces, str | Path):
         from counterpoint.adapters import read
 
-        traces = read(traces)
+        traces = read(traces, on_error=lambda error: None)
     scores = traces
     if not isinstance(scores, Scores):
         scores = evaluate(scores, list(dict.fromkeys(names)), **evaluation)
-    return check_scores(scores, gates, baseline=baseline, tolerance=tolerance)
+    result = check_scores(scores, gates, baseline=baseline, tolerance=tolerance)
+    errors = [str(error) for error in getattr(traces, "errors", ())]
+    return structs.replace(result, errors=errors) if errors else result
 
 
 def gate_metrics(gates: Sequence[Gate]) -> list[str]:
@@ -144,9 +155,11 @@ def check_scores(
     results = [
         _judge(gate, [row for row in scores.rows if row.metric == str(metric(gate.metric))]) for gate in gates
     ]
-    if baseline is not None:
-        results += _regressions(scores, baseline, tolerance)
-    return CheckResult(results)
+    if baseline is None:
+        return CheckResult(results)
+    comparison = compare(baseline, scores, names=("baseline", "now"))
+    results += _regressions(comparison, tolerance)
+    return CheckResult(results, notes=list(_left_out(comparison)))
 
 
 def _judge(gate: Gate, rows: list[Row]) -> GateResult:
@@ -157,7 +170,7 @@ def _judge(gate: Gate, rows: list[Row]) -> GateResult:
     observed: float | None = None
     reason = ""
     if not values:
-        reason = next((row.reason for row in rows), "the scores hold no such metric")
+        reason = next((row.reason for row in rows), "there are no traces, or their scores lack the metric")
     elif gate.fold in ("ci_low", "ci_high"):
         assert bounds is not None
         observed = bounds.low if gate.fold == "ci_low" else bounds.high
@@ -181,13 +194,23 @@ def _judge(gate: Gate, rows: list[Row]) -> GateResult:
     )
 
 
-def _regressions(scores: Scores, baseline: Scores, tolerance: float) -> Iterator[GateResult]:
+def _left_out(comparison: Comparison) -> Iterator[str]:
+    """What the comparison says nothing about: tasks of one side only, metrics that neither side has."""
+    for pair in comparison.pairs:
+        for tasks, where in ((pair.only_a, "the baseline"), (pair.only_b, "this run")):
+            if tasks:
+                yield f"{len(tasks)} tasks of {where} only were not compared"
+    nowhere = [row.metric for row in comparison.rows if row.a is None and row.b is None]
+    if nowhere:
+        yield f"undefined on both sides: {', '.join(dict.fromkeys(nowhere))}"
+
+
+def _regressions(comparison: Comparison, tolerance: float) -> Iterator[GateResult]:
     """One gate a metric and pair: failed where it got worse by more than ``tolerance``, beyond chance."""
-    comparison = compare(baseline, scores, names=("baseline", "now"))
     several = len(comparison.pairs) > 1
     for row in comparison.rows:
         better = metric(row.metric).better
-        if not better:
+        if not better or (row.a is None and row.b is None):
             continue
         pair = f" ({row.label_b})" if several else ""
         left = row.undefined

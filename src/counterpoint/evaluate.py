@@ -208,6 +208,8 @@ class _Judge:
             try:
                 self.embed = load_embedder(settings.embedder, cache=settings.cache)
             except (ModelError, ImportError) as error:
+                if settings.embedder != "default":  # a name that the user gave
+                    raise UsageError(f"embedder {settings.embedder!r}: {error}") from None
                 self.embed_missing = f"no embedder: {error}"
                 self.warnings.append(self.embed_missing)
         self.signatures = [_signature(chosen, settings, self.embed) for chosen in settings.metrics]

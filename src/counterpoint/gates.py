@@ -17,6 +17,7 @@ traces is tested. ``25%`` is .25.
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable
@@ -61,6 +62,8 @@ def parse_gates(text: str, *, require: bool = False) -> list[Gate]:
 
     Raises UsageError with the expression and a caret under the place where it stops making sense.
     """
+    if not text.strip():
+        raise UsageError("no condition is given: write one like 'upr>0.4'")
     gates, position = [], 0
     while True:
         start = position
@@ -73,6 +76,8 @@ def parse_gates(text: str, *, require: bool = False) -> list[Gate]:
         if not number:
             raise _mistake(text, position, "expected a number")
         threshold = float(number[1]) / (100 if number[2] else 1)
+        if math.isinf(threshold):
+            raise _mistake(text, position, "this number is too large")
         position = number.end()
         if require:
             comparison = OPPOSITE[comparison]

@@ -72,6 +72,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "counterpoint(**options): defaults of the counterpoint fixture's checks"
     )
     path = config.getoption("--counterpoint-report")
+    if path and not Path(path).absolute().parent.is_dir():
+        raise pytest.UsageError(f"--counterpoint-report {path}: there is no such folder")
     if path and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Report(Path(path)))
 

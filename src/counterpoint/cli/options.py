@@ -33,7 +33,7 @@ GroupBy = Annotated[
     typer.Option("--group-by", metavar="LABEL", help="Join traces that share this label: session.id."),
 ]
 MaxBytes = Annotated[
-    int, typer.Option("--max-bytes", metavar="N", help="Refuse a single JSON document that is larger.")
+    int, typer.Option("--max-bytes", metavar="N", min=1, help="Refuse a single JSON document that is larger.")
 ]
 Metrics = Annotated[
     list[str] | None,

@@ -142,9 +142,8 @@ def _signature(scores: Scores) -> str:
         for name, values in shared.items():
             if name in row.signature:
                 values[str(row.signature[name])] = None
-    return "mean [95 % interval over tasks] · " + " · ".join(
-        f"{name} {', '.join(values)}" for name, values in shared.items() if values
-    )
+    told = [f"{name} {', '.join(values)}" for name, values in shared.items() if values]
+    return " · ".join(["mean [95 % interval over tasks]", *told])
 
 
 def _line(text: str) -> str:

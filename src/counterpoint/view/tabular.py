@@ -17,6 +17,7 @@ from counterpoint.view.table import arrow, interval_text, number
 
 __all__ = ["csv_text", "escape_markdown", "jsonl", "markdown"]
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 COLUMNS = ("run", "trace", "system", "metric", "value", "reason", "parts", "detail", "signature")
 
 
@@ -41,6 +42,8 @@ def csv_text(scores: Scores, *, keep_secrets: bool = False) -> str:
 def _cell(value: Any) -> Any:
     if isinstance(value, dict):
         value = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        value = _CONTROL.sub("", value)
     if isinstance(value, str) and value[:1] in "=+-@\t\r\n" and value:
         return f"'{value}"
     return "" if value is None else value
