@@ -62,8 +62,10 @@ def test_a_file_of_a_folder_that_is_no_trace_is_passed_over_with_a_note(tmp_path
     [
         (b"", "the file is empty"),
         (b" \n", "the file is empty"),
-        (b"Nothing to see.", "not recognized as any of: native, "),
-        (b"\x89PNG\r\n\x1a\n\0\0", "not recognized as any of: native, "),
+        (b"Nothing to see.", "is of no known trace format: counterpoint list adapters names them"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "is a binary file"),
+        ("[1]".encode("utf-16"), "is UTF-16 text: save it as UTF-8"),
+        (b'{"a": 1', "is JSON, but of no known trace format, or cut off"),
     ],
 )
 def test_a_named_file_that_is_no_trace_is_an_error(tmp_path: Path, content: bytes, message: str) -> None:

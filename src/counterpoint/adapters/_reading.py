@@ -169,9 +169,7 @@ class Reading(Iterator[Trace]):
         """A note on a file that is no trace; an error where the user named it."""
         empty = not source.head.strip()
         if file.named:
-            known = ", ".join(names("adapter"))
-            what = f"not recognized as any of: {known}; if it is one of them, name it with --from"
-            yield TraceError("the file is empty" if empty else what, source=file.path)
+            yield TraceError("the file is empty" if empty else _unknown(source.head), source=file.path)
         else:
             self.notes.append(
                 f"{file.path}: skipped: {'empty' if empty else 'no trace format is recognized'}"
@@ -203,8 +201,32 @@ class Reading(Iterator[Trace]):
         return trace
 
 
+def _unknown(head: bytes) -> str:
+    """What a file without a known format looks like, and what to do."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "is UTF-16 text: save it as UTF-8"
+    if b"\x00" in head[:4096]:
+        return "is a binary file of no known trace format"
+    look = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    kind = (
+        "JSON, but of no known trace format, or cut off"
+        if look in (b"{", b"[")
+        else "of no known trace format"
+    )
+    return f"is {kind}: counterpoint list adapters names them, --from NAME tries one"
+
+
 def _detect(source: Source) -> str | None:
-    return next((name for name in names("adapter") if lookup("adapter", name).sniff(source)), None)
+    if not source.head.strip():
+        return None
+    for name in names("adapter"):
+        try:
+            if lookup("adapter", name).sniff(source):
+                return name
+        except (ImportError, AttributeError) as error:
+            # Another package's adapter that does not load is no reason to read nothing at all.
+            warnings.warn(f"adapter {name!r} is left out: {error}", stacklevel=2)
+    return None
 
 
 def _numbered(items: Iterator[Trace | TraceError], file: File, format: str) -> Iterator[Trace | TraceError]:

@@ -6,11 +6,12 @@ could not be read, 3 not evaluable.
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
 
-from counterpoint.cli import check, compare, convert, demo, doctor, forest, list_, schema, score
+from counterpoint.cli import check, compare, convert, demo, doctor, forest, list_, run, schema, score
 from counterpoint.cli.output import version_callback
 from counterpoint.errors import CounterpointError
 
@@ -42,21 +43,33 @@ app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
 app.add_typer(forest.app, name="forest")
 app.command("convert")(convert.convert)
+app.command("run")(run.run)
 app.command("list")(list_.list_)
 app.command("schema")(schema.schema)
 app.command("demo")(demo.demo)
 
 
+def _prepare_streams() -> None:
+    """A closed stream is written to nowhere; a character that a terminal lacks is replaced, not an error."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - to the end
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
 def main() -> None:
     """Run the command line; an error that a user can cause is one line on stderr and exit code 2."""
+    _prepare_streams()
     try:
         app()
     except CounterpointError as error:
         print(f"counterpoint: {error}", file=sys.stderr)
         sys.exit(2)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+    except OSError as error:
+        print(f"counterpoint: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         print("counterpoint: interrupted", file=sys.stderr)
         sys.exit(130)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from counterpoint.cli import options
 from counterpoint.cli.output import choose, write_text
+
+if TYPE_CHECKING:
+    from counterpoint.scores import Scores
 
 FORMATS = ("table", "json", "html")
 
@@ -54,13 +57,13 @@ def compare(
     choose(format, FORMATS, "--format")
     from counterpoint.cli.score import evaluate_readings, finish, open_readings, renames
     from counterpoint.compare import compare as compare_scores
-    from counterpoint.scores import Scores, is_scores, read_scores
+    from counterpoint.scores import is_scores, read_scores
 
     sides: list[Scores] = []
     readings = []
     for path in paths:
         if is_scores(path):
-            sides.append(read_scores(path))
+            sides.append(_chosen(read_scores(path), path, metrics))
             continue
         (reading,) = open_readings(
             [path],
@@ -89,6 +92,9 @@ def compare(
                 cache=not no_cache,
             )
         )
+    empty = [reading for reading in readings if reading.errors and not reading.detected]
+    if empty:
+        finish(empty, None, quiet=quiet)
     found = compare_scores(*sides, delta=deltas(delta), paired=not unpaired)
     text = {
         "table": lambda: str(found),
@@ -97,6 +103,21 @@ def compare(
     }[format]()
     write_text(text, output if output is None else Path(output))
     finish(readings, None, quiet=quiet)
+
+
+def _chosen(scores: Scores, path: str, metrics: list[str] | None) -> Scores:
+    """The rows of the metrics asked for; an error names one that the file does not hold."""
+    from counterpoint.errors import UsageError
+    from counterpoint.metrics import metric
+
+    if not metrics:
+        return scores
+    wanted = [str(metric(text)) for text in metrics]
+    for name in wanted:
+        if name not in scores.metrics:
+            raise UsageError(f"{path} holds no {name}: it has {', '.join(scores.metrics)}")
+    scores.rows = [row for row in scores.rows if row.metric in wanted]
+    return scores
 
 
 def deltas(given: list[str] | None) -> float | dict[str, float] | None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from counterpoint.cli import options
-from counterpoint.cli.output import say
+from counterpoint.cli.output import say, to_stdout
 
 
 def convert(
@@ -46,7 +46,8 @@ def convert(
         group_by=group_by,
         max_bytes=max_bytes,
     )
-    count = write(chain.from_iterable(readings), str(output), keep_secrets=keep_secrets)
+    with to_stdout():
+        count = write(chain.from_iterable(readings), str(output), keep_secrets=keep_secrets)
     if not quiet:
         say(f"{count} traces written to {'stdout' if str(output) == '-' else output}")
     finish(readings, None, quiet=quiet)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from counterpoint.cli.output import choose, console, write_text
+from counterpoint.cli.output import choose, console, to_stdout, write_text
 
 
 def list_(
@@ -34,7 +34,8 @@ def list_(
         table.add_column(column)
     for entry in entries:
         table.add_row(*(Text(_cell(value)) for value in entry.values()))
-    console().print(table)
+    with to_stdout():
+        console().print(table)
 
 
 def _entry(kind: str, name: str) -> dict[str, Any]:

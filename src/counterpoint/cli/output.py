@@ -6,7 +6,8 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from counterpoint.secrets import mask
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["choose", "console", "say", "say_some", "version_callback", "write_text"]
+__all__ = ["choose", "console", "say", "say_some", "to_stdout", "version_callback", "write_text"]
 
 SHOWN = 5
 """Warnings of one sort that are printed before the rest is only counted."""
@@ -53,16 +54,40 @@ def write_text(text: str, output: Path | None) -> None:
         text += "\n"
     data = text.encode("utf-8", "replace")
     if output is None:
-        sys.stdout.buffer.write(data)
-        sys.stdout.flush()
+        with to_stdout():
+            sys.stdout.buffer.write(data)
         return
     try:
-        with tempfile.NamedTemporaryFile(dir=output.parent, prefix=f".{output.name}.", delete=False) as file:
-            file.write(data)
-        Path(file.name).chmod(0o666 & ~_umask())
-        os.replace(file.name, output)
+        output = output.resolve()  # through links, so that they stay
+        if output.exists() and not output.is_file():
+            output.write_bytes(data)  # a pipe or device: there is nothing to replace
+        else:
+            _replace(output, data)
     except OSError as error:
         raise UsageError(f"{output}: could not be written: {error.strerror or error}") from None
+
+
+def _replace(output: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(name).chmod(0o666 & ~_umask())
+        os.replace(name, output)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def to_stdout() -> Iterator[None]:
+    """Where the reader of stdout has gone (``| head``), the command ends quietly and is done."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
 
 
 def _umask() -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from counterpoint.cli import options
-from counterpoint.cli.output import choose, console, say, say_some, write_text
+from counterpoint.cli.output import choose, console, say, say_some, to_stdout, write_text
 
 if TYPE_CHECKING:
     from counterpoint.adapters import Reading
@@ -142,8 +142,12 @@ def show(scores: Scores, format: str, output: Path | None, *, keep_secrets: bool
     """Print or write the scores in one of FORMATS."""
     from counterpoint.view import table, tabular
 
+    if format == "table" and not scores.traces:
+        return
     if format == "table" and output is None:
-        console().print(table.summary(scores, keep_secrets=keep_secrets))
+        screen = console()
+        with to_stdout():
+            screen.print(table.summary(scores, keep_secrets=keep_secrets, width=screen.width))
         return
     text = {
         "table": lambda: table.text(scores, keep_secrets=keep_secrets),

@@ -147,7 +147,7 @@ def _nothing_paired(a: Side, b: Side, pairing: Pairing) -> str:
     return (
         f"{a.label} and {b.label} share no task (such as {pairing.only_a[0]!r} and {pairing.only_b[0]!r}): "
         "pairing needs the same task text or label task_id on both sides; "
-        "paired=False compares them as independent samples"
+        "paired=False (--unpaired) compares them as independent samples"
     )
 
 

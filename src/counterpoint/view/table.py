@@ -18,8 +18,8 @@ from counterpoint.scores import Scores, Summary, plain
 __all__ = ["arrow", "interval_text", "number", "summary", "text"]
 
 ARROWS = {"higher": "↑", "lower": "↓", "": ""}
-COLUMNS = 4
-"""Systems side by side in one table; more of them start another one."""
+COLUMN_WIDTH, LABEL_WIDTH = 27, 18
+"""Characters that a system, and the metrics' names, take; what does not fit starts another table."""
 REASONS = 12
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -40,7 +40,7 @@ def text(scores: Scores, *, keep_secrets: bool = False) -> str:
     return out.getvalue()
 
 
-def summary(scores: Scores, *, keep_secrets: bool = False) -> RenderableType:
+def summary(scores: Scores, *, keep_secrets: bool = False, width: int = 120) -> RenderableType:
     """Per system and over all: mean, 95 % interval, undefined rows; then why rows are undefined."""
     entries = [Summary(**plain(entry, keep_secrets=keep_secrets)) for entry in scores.summary()]
     systems = list(dict.fromkeys(entry.system for entry in entries))
@@ -50,8 +50,9 @@ def summary(scores: Scores, *, keep_secrets: bool = False) -> RenderableType:
     for info in scores.traces:
         counts[info.system] = counts.get(info.system, 0) + 1
     parts: list[RenderableType] = []
-    for start in range(0, len(systems), COLUMNS):
-        parts.append(_table(entries, systems[start : start + COLUMNS], counts, scores.metrics))
+    beside = max(1, (width - LABEL_WIDTH) // COLUMN_WIDTH)
+    for start in range(0, len(systems), beside):
+        parts.append(_table(entries, systems[start : start + beside], counts, scores.metrics))
         parts.append(Text())
     parts.extend(_reasons(entries))
     parts.append(Text(_signature(scores), style="dim"))
@@ -63,10 +64,10 @@ def _table(
 ) -> Table:
     known = {(entry.system, entry.metric): entry for entry in entries}
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
-    table.add_column("metric")
+    table.add_column("metric", overflow="fold")
     for system in systems:
         name = "all" if system is None else _line(system) or "(no name)"
-        table.add_column(Text(f"{name}  n={counts.get(system, 0)}"))
+        table.add_column(Text(f"{name}  n={counts.get(system, 0)}"), overflow="fold")
     for name in metrics:
         label = f"{name} {arrow(name)}"
         cells = [_cell(known.get((system, name))) for system in systems]
