@@ -33,6 +33,10 @@ _SAMPLES = 4
 _BLOCK = 1 << 17
 _TABLE_BITS = 20
 _MOST_OCCURRENCES = 64
+_MOST_HITS = 256
+"""Places of one window in one haystack that are looked at: a model caught in a loop repeats it for ever."""
+_VARIED = 6
+"""A window of fewer different bytes recurs too often to file a needle under, if there is a better one."""
 _FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[nrtbf])")
 _LOWER = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
@@ -99,6 +103,8 @@ def _shelves(needles: Sequence[bytes]) -> dict[bytes, _Shelf]:
             continue
         counts = [frequency[window] for window in sampled]
         place = counts.index(min(counts))
+        if len(set(sampled[place])) < _VARIED:
+            place = max(range(_SAMPLES), key=lambda at: len(set(sampled[at])))
         offset = (len(needle) - _WINDOW) * place // (_SAMPLES - 1)
         lengths = shelves.setdefault(sampled[place], {}).setdefault(offset, {})
         lengths.setdefault(len(needle), {}).setdefault(needle, index)
@@ -139,11 +145,16 @@ def _find_in_block(
     found: list[list[Match]] = [[] for _ in block]
     starts = list(accumulate((len(text) + 1 for text in block), initial=0))
     counts: Counter[tuple[int, int]] = Counter()
+    looked: Counter[tuple[int, bytes]] = Counter()
     for position in _hits(data, table):
-        shelf = shelves.get(data[position : position + _WINDOW])
+        window = data[position : position + _WINDOW]
+        shelf = shelves.get(window)
         if shelf is None:
             continue
         owner = bisect_right(starts, position) - 1
+        looked[owner, window] += 1
+        if looked[owner, window] > _MOST_HITS:
+            continue
         base = starts[owner]
         for offset, lengths in shelf.items():
             start = position - offset

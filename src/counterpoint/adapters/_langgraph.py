@@ -88,17 +88,17 @@ def nodes(tasks: Sequence[Task]) -> list[Node]:
 
 
 def _collect(node: Node) -> None:
-    known = {identity for message in _messages(node.tasks[0].before) for identity in _identities(message)}
+    known = set(map(_identity, _messages(node.tasks[0].before)))
     for task in node.tasks:
         for write in task.wrote if isinstance(task.wrote, list) else [task.wrote]:
             for message in _messages(write):
-                identities = _identities(message)
-                if not known.intersection(identities):
-                    known |= identities
+                identity = _identity(message)
+                if identity not in known:
+                    known.add(identity)
                     node.messages.append(message)
             if isinstance(write, Mapping):
                 node.channels += [value for key, value in write.items() if key != "messages" and value]
-            elif not isinstance(write, tuple) and write and not _messages(write):
+            elif write and not isinstance(write, tuple):
                 node.channels.append(write)
 
 
@@ -123,12 +123,13 @@ def author(message: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _identities(message: Mapping[str, Any]) -> set[str]:
-    """Its id and, for messages that have not got one yet, its content."""
+def _identity(message: Mapping[str, Any]) -> str:
+    """Its id; of a message that has not got one yet, its content."""
     fields = _inner(message)
-    content = as_json([fields.get(key) for key in ("type", "content", "tool_calls", "name")])
     identity = fields.get("id")
-    return {content, identity} if isinstance(identity, str) and identity else {content}
+    if isinstance(identity, str) and identity:
+        return identity
+    return as_json([fields.get(key) for key in ("type", "content", "tool_calls", "name")])
 
 
 def message_usage(message: Any) -> Usage | None:
