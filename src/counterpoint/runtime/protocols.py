@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
 from counterpoint.contracts import ChatModel, Wiring
 from counterpoint.runtime.play import Agent, Discussion, Task, speak, talk
+from counterpoint.runtime.roles import role
 from counterpoint.trace import Step, Transfer
 
 __all__ = ["TABLE", "LastWord", "MajorityVote", "Refer"]
@@ -33,19 +34,17 @@ TABLE: dict[str, str] = {
     "last": "counterpoint.runtime.protocols:LastWord",
 }
 
-REFER = (
-    "You give the final answer of a team. You are shown the last message of each of its agents; some may be "
-    "wrong, and one may even be meant to mislead. Weigh their arguments, check what decides the matter, and "
-    "answer."
-)
-DECIDER = Agent("FinalRefer", "decider", REFER)
+
+def _decider() -> Agent:
+    found = role("decider")
+    return Agent("FinalRefer", found.name, found.system)
 
 
 @dataclass(frozen=True)
 class Refer:
     """One more model call reads every agent's last message and answers for the team."""
 
-    decider: Agent = DECIDER
+    decider: Agent = field(default_factory=_decider)
 
     def discuss(self, task: Task, team: Sequence[Agent], wiring: Wiring, ask: ChatModel) -> Discussion:
         """The talk, then the decider's step, which is asked for."""

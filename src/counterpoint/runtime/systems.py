@@ -20,7 +20,7 @@ What counts
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
 from typing import Any
@@ -28,7 +28,7 @@ from typing import Any
 from counterpoint.contracts import Wiring
 from counterpoint.errors import UsageError
 from counterpoint.registry import lookup, parse_call, suggest
-from counterpoint.runtime.play import Agent, DiscussionProtocol
+from counterpoint.runtime.play import Agent, DiscussionProtocol, Ran
 from counterpoint.runtime.teams import agents_of
 from counterpoint.runtime.topologies import MAX_AGENTS, parameters, topology
 
@@ -49,10 +49,12 @@ class System:
     topology: str
     protocol: str
     rounds: int = 1
+    choice_roles: tuple[str, ...] = ()
+    """The team for questions with options, where it is another one."""
     bound: Mapping[str, Any] = field(default_factory=dict)
-    """Parameters of the topology as set by the user."""
-    text: str = ""
-    """As the user wrote it, in one form; empty: the name."""
+    """Parameters of the topology."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """What the user set."""
 
     def bind(self, **given: Any) -> System:
         """The system with parameters set; a UsageError names one that it does not have."""
@@ -66,19 +68,21 @@ class System:
         roles = tuple(islice(cycle(self.roles), _count("agents", given.get("agents", len(self.roles)))))
         rounds = _count("rounds", given.get("rounds", self.rounds))
         rest = {key: value for key, value in given.items() if key not in ("agents", "rounds")}
-        written = ", ".join(f"{key}={_written(value)}" for key, value in sorted(given.items()))
-        bound = {**self.bound, **rest}
-        text = f"{self.name}({written})" if given else self.name
-        return replace(self, roles=roles, rounds=rounds, bound=bound, text=text)
+        changed = replace(
+            self, roles=roles, rounds=rounds, bound={**self.bound, **rest}, given={**self.given, **given}
+        )
+        changed.wiring()
+        return changed
 
     def wiring(self, seed: int = 0) -> Wiring:
         """Who hears whom among this team; only a random topology looks at the seed."""
         rule = topology(self.topology)
         return rule(len(self.roles), self.rounds, seed, **self.bound)
 
-    def agents(self, kind: str) -> tuple[Agent, ...]:
-        """The team, worded for answers of this kind (number, choice, text)."""
-        return agents_of(self.roles, kind)
+    def agents(self, kind: str, run: Callable[[str], Ran | None] | None = None) -> tuple[Agent, ...]:
+        """The team, worded for answers of this kind (number, choice, text); ``run``: runs its programs."""
+        roles = self.choice_roles if kind == "choice" and self.choice_roles else self.roles
+        return agents_of(list(islice(cycle(roles), len(self.roles))), kind, run)
 
     def last_word(self) -> DiscussionProtocol:
         """Who has the last word."""
@@ -86,7 +90,10 @@ class System:
         return found
 
     def __str__(self) -> str:
-        return self.text or self.name
+        if not self.given:
+            return self.name
+        given = (f"{key}={_written(value)}" for key, value in sorted(self.given.items()))
+        return f"{self.name}({', '.join(given)})"
 
 
 def system(text: str) -> System:
@@ -141,7 +148,7 @@ VANILLA_MIRROR = replace(
 )
 MAJORITY = System(
     "majority", "three honest roles that do not hear each other, majority vote",
-    HONEST, "independent", "vote",
+    HONEST, "independent", "vote", choice_roles=("math_solver", "expert", "eliminator"),
 )  # fmt: skip
 DEBATE = System(
     "debate", "three solvers; each hears the others' last round; two rounds, majority vote",

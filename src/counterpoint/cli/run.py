@@ -1,0 +1,351 @@
+"""``counterpoint run``: play a team on a benchmark, giving traces and scores."""
+
+from __future__ import annotations
+
+import copy
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from counterpoint.cli import options
+from counterpoint.cli.output import choose, console, say, say_some, write_text
+from counterpoint.cli.score import FORMATS, show
+
+if TYPE_CHECKING:
+    from counterpoint.engine.jobs import Plan
+    from counterpoint.engine.local import Models, Progress, Report
+    from counterpoint.scores import Scores
+
+
+def run(
+    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help="See: counterpoint list benchmarks.")],
+    data: Annotated[str, typer.Option("--data", metavar="PATH", help="The benchmark's file or folder.")],
+    model: Annotated[str, typer.Option("--model", metavar="NAME", help="The model's name at the endpoint.")],
+    system: Annotated[
+        str, typer.Option("--system", metavar="NAME", help="vanilla, 'layered(layers=3)', ...")
+    ] = "vanilla",
+    base_url: Annotated[
+        str, typer.Option("--base-url", metavar="URL", help="An OpenAI-compatible endpoint.")
+    ] = "https://api.openai.com/v1",
+    api_key_env: Annotated[
+        str, typer.Option("--api-key-env", metavar="NAME", help="Environment variable that holds the key.")
+    ] = "OPENAI_API_KEY",
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Only the first N questions.")
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", metavar="R", min=1, help="Rounds of discussion.")
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option("--seeds", metavar="N", min=1, max=999, help="Play every question under N seeds.")
+    ] = 1,
+    wiring: Annotated[
+        Path | None, typer.Option("--wiring", metavar="FILE", help="Who hears whom, from a file.")
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option("--temperature", metavar="T", help="Sent as it is; default: not sent.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option("--max-tokens", metavar="N", min=1, help="Of one reply; default: not sent."),
+    ] = None,
+    threads: Annotated[
+        int, typer.Option("--threads", metavar="N", min=1, max=1024, help="Questions under way at once.")
+    ] = 8,
+    budget_usd: Annotated[
+        float | None,
+        typer.Option("--budget-usd", metavar="X", min=0, help="Begin no call once so much is spent."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the folder.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what the run would take, and ask nothing.")
+    ] = False,
+    profile: Annotated[
+        str | None,
+        typer.Option("--profile", metavar="strict|paper", help="Of -m; without -m: of the row (paper)."),
+    ] = None,
+    embedder: options.EmbedderName = "default",
+    metrics: options.Metrics = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FOLDER", help="The run folder.")
+    ] = None,
+    format: Annotated[
+        str, typer.Option("--format", metavar="|".join(FORMATS), help="Form of the output.")
+    ] = "table",
+    quiet: options.Quiet = False,
+) -> None:
+    """Play a team on a benchmark, giving traces and scores."""
+    from counterpoint.metrics import metric
+
+    choose(format, FORMATS, "--format")
+    for name in metrics or ():
+        metric(name)
+    plan = make_plan(
+        benchmark, data, system,
+        limit=limit, rounds=rounds, seeds=seeds, wiring=wiring,
+        settings={"model": model, "temperature": temperature, "max_tokens": max_tokens},
+    )  # fmt: skip
+    if dry_run:
+        tell_estimate(plan, format)
+        return
+    if not quiet:
+        warn(plan)
+    check_budget(budget_usd, model)
+    asked = {
+        "data": data, "split": "test", "limit": limit, "threads": threads, "budget_usd": budget_usd,
+        "base_url": base_url, "metrics": list(metrics or ()), "profile": profile, "embedder": embedder,
+    }  # fmt: skip
+    models = http_models(plan, base_url, api_key_env)
+    with programs(plan) as ready:
+        report = play_all(
+            ready, models, asked,
+            folder=output, resume=resume, threads=threads, budget_usd=budget_usd, quiet=quiet,
+        )  # fmt: skip
+    scores = print_scores(plan, report, metrics, profile, embedder, format, output)
+    finish(report, scores, output, quiet=quiet)
+
+
+def make_plan(
+    benchmark: str,
+    data: str,
+    system: str,
+    *,
+    limit: int | None,
+    rounds: int | None,
+    seeds: int,
+    wiring: Path | None,
+    settings: dict[str, Any],
+) -> Plan:
+    """What is to be played, checked as far as that goes without asking anybody."""
+    from counterpoint.benchmarks import subset
+    from counterpoint.engine.jobs import Plan
+    from counterpoint.errors import UsageError
+    from counterpoint.registry import lookup
+    from counterpoint.runtime import systems, wirings
+
+    loader = lookup("benchmark", benchmark)
+    chosen = systems.system(system)
+    examples = subset(loader.load(data, "test"), limit)
+    if not examples:
+        raise UsageError(f"{data}: no test questions of benchmark {benchmark!r}")
+    learned = None if wiring is None else wirings.read_wiring(wiring)
+    if learned is not None and rounds not in (None, len(learned.speaks)):
+        raise UsageError(f"{wiring}: has {len(learned.speaks)} rounds, and --rounds says {rounds}")
+    plan = Plan(
+        benchmark=loader,
+        benchmark_name=benchmark,
+        examples=examples,
+        system=chosen if rounds is None or learned is not None else chosen.bind(rounds=rounds),
+        model={name: value for name, value in settings.items() if value is not None},
+        seeds=seeds,
+        learned=learned,
+        learned_name="" if wiring is None else wiring.stem,
+    )
+    plan.wiring(0)
+    return plan
+
+
+def warn(plan: Plan) -> None:
+    """Say what will make the numbers mean less than they seem to."""
+    if plan.system.name == "cot-sc" and plan.model.get("temperature") == 0:
+        say("warning: cot-sc takes several samples of one prompt: at temperature 0 all may be the same")
+
+
+def check_budget(budget_usd: float | None, model: str) -> None:
+    """A UsageError where a budget could not be kept, for the model has no public price."""
+    from counterpoint.errors import UsageError
+    from counterpoint.metrics.outcome import price_usd
+    from counterpoint.trace import Usage
+
+    price = price_usd(Usage(1, 1, model=model))
+    if budget_usd is not None and isinstance(price, str):
+        raise UsageError(f"--budget-usd cannot be kept: {price}; use --limit instead")
+
+
+def tell_estimate(plan: Plan, format: str) -> None:
+    """Print what the run would take."""
+    import json
+    from dataclasses import asdict
+
+    from counterpoint.engine.estimate import estimate
+
+    found = estimate(plan)
+    if format == "json":
+        write_text(json.dumps(asdict(found), indent=2), None)
+        return
+    cost = f"{found.cost_usd:.2f} USD" if found.cost_usd is not None else f"cost unknown: {found.unpriced}"
+    write_text(
+        f"{found.questions:,} questions, {found.calls:,} calls, about {found.tokens_in:,} prompt and "
+        f"{found.tokens_out:,} completion tokens, {cost}",
+        None,
+    )
+
+
+@contextmanager
+def programs(plan: Plan) -> Iterator[Plan]:
+    """The plan with a sandbox for what its code writers write, if it has any; MissingExtra without one."""
+    from dataclasses import replace
+
+    from counterpoint.runtime.roles import role
+
+    if not any(role(agent.role).writes_code for agent in plan.team):
+        yield plan
+        return
+    from counterpoint.runtime.sandbox import Sandbox
+
+    with Sandbox() as sandbox:
+        sandbox.run("```python\nanswer = 7\n```")  # now, and not in the middle of a run
+        yield replace(plan, run_program=sandbox.run)
+
+
+def http_models(plan: Plan, base_url: str, api_key_env: str) -> Models:
+    """The endpoint's model under each seed; all of them share its connections."""
+    from counterpoint.models.chat_http import ChatHTTP
+
+    first = ChatHTTP(
+        str(plan.model["model"]),
+        base_url=base_url,
+        api_key_env=api_key_env,
+        temperature=plan.model.get("temperature"),
+        max_tokens=plan.model.get("max_tokens"),
+    )
+
+    def model(seed: int, wait: Callable[[float], object]) -> ChatHTTP:
+        one = copy.copy(first)
+        one.seed, one.wait = seed, wait
+        return one
+
+    return model
+
+
+def play_all(
+    plan: Plan,
+    models: Models,
+    asked: dict[str, Any],
+    *,
+    folder: Path | None,
+    resume: bool,
+    threads: int,
+    budget_usd: float | None,
+    quiet: bool,
+) -> Report:
+    """Play the plan in its folder, with a bar on a terminal."""
+    from counterpoint import __version__
+    from counterpoint.engine.folder import RunFolder
+    from counterpoint.engine.local import run as play
+    from counterpoint.errors import UsageError
+    from counterpoint.runtime.roles import roles_id
+
+    if folder is None:
+        raise UsageError("a run needs a folder for its traces: -o FOLDER (or --dry-run)")
+    config = {
+        "schema": "counterpoint.run/1",
+        "counterpoint": __version__,
+        "python": platform.python_version(),
+        "roles": roles_id(),
+        "command": sys.argv[1:],
+        **plan.config(),
+        "asked": asked,
+    }
+    opened = RunFolder(folder, config, resume=resume)
+    try:
+        with bar(quiet) as watch:
+            return play(plan, opened, models, threads=threads, budget_usd=budget_usd, watch=watch)
+    finally:
+        opened.close()
+
+
+@contextmanager
+def bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """On a terminal: questions done, rate, tokens, cost, time left. Elsewhere nothing."""
+    talk = console(stderr=True)
+    if quiet or not talk.is_terminal:
+        yield lambda progress: None
+        return
+    from rich import progress as rich
+
+    columns = (
+        rich.TextColumn("playing"), rich.BarColumn(), rich.MofNCompleteColumn(),
+        rich.TextColumn("{task.fields[told]}"), rich.TimeRemainingColumn(),
+    )  # fmt: skip
+    with rich.Progress(*columns, console=talk) as shown:
+        task = shown.add_task("playing", total=None, told="")
+        yield lambda now: shown.update(task, total=now.questions, completed=now.done, told=told(now))
+
+
+def told(now: Progress) -> str:
+    """Calls, their rate, tokens, dollars and failures on one line."""
+    import time
+
+    elapsed = max(time.monotonic() - now.started_at, 1e-9)
+    parts = [
+        f"{now.calls:,} calls ({now.asked_now / elapsed:.1f}/s)",
+        f"{now.tokens_in + now.tokens_out:,} tokens",
+    ]
+    if not now.unpriced:
+        parts.append(f"{now.cost_usd:.2f} USD")
+    if now.failed_calls:
+        parts.append(f"{now.failed_calls} failed")
+    return " · ".join(parts)
+
+
+def print_scores(
+    plan: Plan,
+    report: Report,
+    metrics: list[str] | None,
+    profile: str | None,
+    embedder: str,
+    format: str,
+    output: Path | None,
+) -> Scores:
+    """The row of Table 1, then what ``-m`` asked for; both go to ``scores.json``, too."""
+    from counterpoint.evaluate import evaluate
+    from counterpoint.view import run_row
+
+    name = str(output)
+    row = evaluate(
+        report.traces, run_row.METRICS,
+        profile="paper" if metrics or profile is None else profile,
+        answers=plan.kind, embedder=embedder, run=name,
+    )  # fmt: skip
+    scores = row if not metrics else evaluate(
+        report.traces, metrics,
+        profile=profile or "strict", answers=plan.kind, embedder=embedder, run=name,
+    )  # fmt: skip
+    if output is not None:
+        write_text(scores.to_json(), output / "scores.json")
+    model = str(plan.model["model"])
+    if format == "table":
+        console().print(run_row.table(row, plan.benchmark_name, model))
+    elif format == "md":
+        write_text(run_row.markdown(row, plan.benchmark_name, model), None)
+    if metrics or format not in ("table", "md"):
+        show(scores, format, None)
+    return scores
+
+
+def finish(report: Report, scores: Scores, output: Path | None, *, quiet: bool) -> None:
+    """Tell what failed and what was used; the exit code says whether the run is whole."""
+    from counterpoint.errors import ModelError
+
+    failures = [": ".join(filter(None, (one.trace, one.agent, one.error))) for one in report.failures]
+    if not quiet:
+        say_some(scores.warnings, "warning")
+        now = report.progress
+        cost = f"cost unknown: {now.unpriced}" if now.unpriced else f"{now.cost_usd:.4f} USD"
+        say(f"{told(now)} · {cost}" if now.unpriced else told(now))
+    for text in failures[:5]:
+        say(f"failed: {text}")
+    if len(failures) > 5:
+        say(f"failed: ... and {len(failures) - 5} more (all of them: {output}/log.jsonl)")
+    if report.stopped == "interrupted":
+        say(f"interrupted after {report.progress.done} of {report.progress.questions} questions: "
+            f"go on with --resume")  # fmt: skip
+        raise typer.Exit(130)
+    if report.stopped:
+        raise ModelError(f"stopped: {report.stopped}")

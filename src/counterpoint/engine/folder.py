@@ -1,0 +1,186 @@
+"""The folder of one run: everything needed to read it, to reproduce it and to go on with it.
+
+    config.json     what was asked for: system with its prompts and wirings, benchmark, model, versions
+    log.jsonl       every reply as it came in, every failure, every start and stop; append-only
+    traces.jsonl    one trace a question and seed; `counterpoint score` and all other commands read it
+    scores.json     the scores of the run, as `counterpoint score --format json` writes them
+
+Conventions
+-----------
+* A call is looked up by its job, by what was asked (secrets masked) and by how many times the same was asked
+  before in that job; so a run that goes on asks for nothing that has been paid for.
+* Keys are written nowhere; values that look like keys are masked in every file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from counterpoint.engine.journal import Journal
+from counterpoint.errors import TraceError, UsageError
+from counterpoint.runtime.play import TimedReply
+from counterpoint.secrets import mask
+from counterpoint.trace import Trace, decode, encode
+
+__all__ = ["RunFolder", "call_key"]
+
+CONFIG, LOG, TRACES, SCORES = "config.json", "log.jsonl", "traces.jsonl", "scores.json"
+
+FIXED = ("benchmark", "system", "team", "protocol", "model")
+"""What cannot change when a run goes on: its folder holds one system on one benchmark with one model."""
+
+
+def call_key(messages: Sequence[Mapping[str, Any]], times: int) -> str:
+    """Names a call within its job: what is asked, and how many times it was asked before."""
+    text = mask(msgspec.json.encode([list(messages), times]).decode())
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+class RunFolder:
+    """An open run folder; one process at a time has it."""
+
+    def __init__(self, path: Path, config: Mapping[str, Any], *, resume: bool) -> None:
+        """Create the folder, or go on with it; UsageError where it holds another run."""
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"{path}: could not be made: {error.strerror or error}") from None
+        held = (path / CONFIG).exists() or (path / LOG).exists()
+        if held and not resume:
+            raise UsageError(
+                f"{path}: holds a run already: go on with it by --resume, or name another folder"
+            )
+        if held:
+            _check_same(path / CONFIG, config)
+        self.journal = Journal(path / LOG)
+        self.trace_lines = Journal(path / TRACES)
+        self.replies: dict[tuple[str, str], TimedReply] = {}
+        for record in self.journal.read():
+            if record.get("event") == "call":
+                self.replies[record["job"], record["call"]] = TimedReply(**record["reply"])
+        write_json(path / CONFIG, config)
+        self.note("resumed" if held else "started")
+
+    def note(self, event: str, **told: Any) -> None:
+        """Add an event to the log."""
+        self._append({"event": event, "at": round(time.time(), 3), **told})
+
+    def add_reply(self, job: str, call: str, reply: TimedReply) -> TimedReply:
+        """Put a reply on the disk; what is returned has its secrets masked, as it would be read again."""
+        kept = TimedReply(
+            text=mask(reply.text),
+            tokens_in=reply.tokens_in,
+            tokens_out=reply.tokens_out,
+            model=reply.model,
+            finish_reason=reply.finish_reason,
+            started_at=reply.started_at,
+            ended_at=reply.ended_at,
+        )
+        self._append({"event": "call", "job": job, "call": call, "reply": kept})
+        self.replies[job, call] = kept
+        return kept
+
+    def _append(self, record: dict[str, Any]) -> None:
+        try:
+            line = msgspec.json.encode(record)
+        except UnicodeEncodeError:  # a lone surrogate in a reply
+            line = msgspec.json.encode(_clean(msgspec.to_builtins(record)))
+        self.journal.append(line)
+
+    def traces(self) -> list[Trace]:
+        """The traces written so far, in the order of their coming in."""
+        try:
+            return [
+                decode(record, source=str(self.path / TRACES), number=number)
+                for number, record in enumerate(self.trace_lines.read(), 1)
+            ]
+        except TraceError as error:
+            raise UsageError(str(error)) from None
+
+    def add_trace(self, trace: Trace) -> None:
+        """Put a trace on the disk."""
+        self.trace_lines.append(encode(trace))
+
+    def set_traces(self, traces: Iterable[Trace]) -> None:
+        """Replace the traces by these, in this order, in one move."""
+        self.trace_lines.close()
+        _replace(self.path / TRACES, b"".join(encode(trace) + b"\n" for trace in traces))
+        self.trace_lines = Journal(self.path / TRACES)
+
+    def close(self) -> None:
+        """Let another process have the folder."""
+        self.journal.close()
+        self.trace_lines.close()
+
+
+def _check_same(path: Path, config: Mapping[str, Any]) -> None:
+    try:
+        found = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError) as error:
+        raise UsageError(f"{path}: could not be read, so the run cannot go on: {error}") from None
+    asked = msgspec.to_builtins(_masked(config))
+    for name in FIXED:
+        before, now = found.get(name), asked.get(name)
+        if before != now:
+            raise UsageError(
+                f"{path}: this run has another {name}{_difference(before, now)}: name another folder"
+            )
+
+
+def _difference(before: Any, now: Any) -> str:
+    """The first entry that differs, in words, where it is short."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in [*before, *now]:
+            if before.get(key) != now.get(key):
+                return f" ({key}: {_short(before.get(key))}, now {_short(now.get(key))})"
+    if isinstance(before, str) and isinstance(now, str):
+        return f" ({_short(before)}, now {_short(now)})"
+    return ""
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a JSON file, secrets masked, in one move."""
+    _replace(path, msgspec.json.format(msgspec.json.encode(_masked(document)), indent=2) + b"\n")
+
+
+def _replace(path: Path, data: bytes) -> None:
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        with beside.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except OSError as error:
+        raise UsageError(f"{path}: could not be written: {error.strerror or error}") from None
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, Mapping):
+        return {str(key): _masked(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked(item) for item in value]
+    return value
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {key: _clean(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,318 @@
+"""Play the jobs of a plan in threads of this process, so that nothing that was paid for is lost.
+
+    report = run(plan, folder, models, threads=32)
+
+Conventions
+-----------
+* ``models(seed, wait)`` gives the chat model asked under a seed, which pauses by ``wait``. A prompt
+  that comes up again in the same play is asked under another seed, so that samples differ where the endpoint
+  follows seeds.
+* A reply is on the disk before anybody sees it. A run that was killed and goes on plays its unfinished
+  questions again from those replies, and asks for the rest only. At most the calls that were under way when
+  it was killed, one a thread, are asked for again.
+* A question some of whose calls failed has a trace with the errors in its steps. When a run goes on, such
+  questions are played again.
+* A stop (Ctrl-C, the budget) lets the calls under way come in, and keeps them.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec.structs import replace
+
+from counterpoint.contracts import ChatModel, Reply
+from counterpoint.engine.folder import RunFolder, call_key
+from counterpoint.engine.jobs import Job, Plan
+from counterpoint.errors import CounterpointError, ModelError
+from counterpoint.metrics.outcome import price_usd
+from counterpoint.runtime.play import TimedReply
+from counterpoint.trace import Trace, Usage
+
+__all__ = ["Failure", "Models", "Progress", "Report", "run"]
+
+Models = Callable[[int, Callable[[float], object]], ChatModel]
+"""``models(seed, wait)``: the chat model for a seed; ``wait(seconds)`` is how it pauses between attempts."""
+
+SAMPLE_SEEDS = 1000
+"""How far apart the seeds of repeated prompts are: seeds of a run are smaller."""
+HOPELESS = 10
+"""So many calls without one reply end a run: the address, the key or the model's name is wrong."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What went wrong, and where."""
+
+    trace: str
+    agent: str
+    """Empty: the play as a whole."""
+    error: str
+
+
+@dataclass
+class Progress:
+    """How far a run is, and what it has used; calls of earlier sittings included."""
+
+    questions: int
+    done: int = 0
+    calls: int = 0
+    failed_calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float = 0.0
+    unpriced: str = ""
+    """Why the cost is not known; empty where it is."""
+    asked_now: int = 0
+    """Calls that this sitting made."""
+    started_at: float = field(default_factory=time.monotonic)
+
+    def add(self, reply: Reply, price: float | str) -> None:
+        """Count a reply and what it cost, or why that is not known."""
+        self.calls += 1
+        self.tokens_in += reply.tokens_in or 0
+        self.tokens_out += reply.tokens_out or 0
+        if isinstance(price, str):
+            self.unpriced = price
+        else:
+            self.cost_usd += price
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of a run."""
+
+    traces: tuple[Trace, ...]
+    """Of every question that was finished, in the order of the plan."""
+    failures: tuple[Failure, ...]
+    progress: Progress
+    stopped: str = ""
+    """Why the run ended before its last question; empty where it did not."""
+
+
+class _Stop(BaseException):
+    """Ends a play between two calls; no error, so that no `except Exception` takes it for one."""
+
+
+def run(
+    plan: Plan,
+    folder: RunFolder,
+    models: Models,
+    *,
+    threads: int = 8,
+    budget_usd: float | None = None,
+    watch: Callable[[Progress], None] = lambda progress: None,
+) -> Report:
+    """Play every job of the plan that the folder has no whole trace of.
+
+    Parameters
+    ----------
+    folder: where replies and traces are kept; those that are there already are used.
+    models: the chat model for a seed.
+    threads: questions under way at once.
+    budget_usd: no call is begun once this much is spent, earlier sittings included.
+    watch: told how far the run is, several times a second, in the calling thread.
+
+    Raises
+    ------
+    UsageError: the folder cannot be written; another error of ours that is not a model's ends the run too.
+    """
+    return _Run(plan, folder, models, budget_usd).go(threads, watch)
+
+
+class _Run:
+    def __init__(
+        self,
+        plan: Plan,
+        folder: RunFolder,
+        models: Models,
+        budget_usd: float | None,
+    ) -> None:
+        self.plan, self.folder, self.models, self.budget_usd = plan, folder, models, budget_usd
+        self.lock = threading.Lock()
+        self.progress = Progress(questions=len(plan.jobs))
+        self.stopped = ""
+        self.stopping = threading.Event()
+        self.broken: CounterpointError | None = None
+        self.under_way = 0
+        self.dearest = 0.0
+        self.failures: dict[str, list[Failure]] = {}
+        self.by_seed: dict[int, ChatModel] = {}
+        for reply in folder.replies.values():
+            self.progress.add(reply, _price(reply))
+
+    def go(self, threads: int, watch: Callable[[Progress], None]) -> Report:
+        jobs = {job.key: job for job in self.plan.jobs}
+        done: dict[str, Trace] = {}
+        flawed: dict[str, Trace] = {}
+        for trace in self.folder.traces():
+            job = jobs.get(str(trace.labels.get("job")))
+            if job is not None:
+                (flawed if _errors(trace) else done)[job.key] = replace(trace, id=job.id)
+        self.progress.done = len(done)
+        self.todo = iter([job for job in jobs.values() if job.key not in done])
+        self._play_all(done, threads, watch)
+        known = {**flawed, **done}
+        traces = tuple(known[key] for key in jobs if key in known)
+        self.folder.set_traces(traces)
+        failures = tuple(failure for key in jobs for failure in self.failures.get(key, ()))
+        self.folder.note("stopped" if self.stopped else "finished", why=self.stopped, traces=len(traces))
+        if self.broken is not None:
+            raise self.broken
+        return Report(traces, failures, self.progress, self.stopped)
+
+    def _play_all(self, done: dict[str, Trace], threads: int, watch: Callable[[Progress], None]) -> None:
+        results: queue.SimpleQueue[tuple[Job, Trace | BaseException | None] | None] = queue.SimpleQueue()
+        workers = [
+            threading.Thread(target=self._work, args=(results,), name=f"play-{number}", daemon=True)
+            for number in range(threads)
+        ]
+        for worker in workers:
+            worker.start()
+        left = len(workers)
+        while left:
+            try:
+                watch(self.progress)
+                told = results.get(timeout=0.2)
+                if told is None:
+                    left -= 1
+                else:
+                    self._take(*told, done)
+            except queue.Empty:
+                continue
+            except KeyboardInterrupt:
+                if self.stopped:
+                    return  # asked twice: leave the calls under way; the workers are daemons
+                self._stop("interrupted")
+        watch(self.progress)
+
+    def _take(self, job: Job, outcome: Trace | BaseException | None, done: dict[str, Trace]) -> None:
+        if isinstance(outcome, CounterpointError):
+            self.broken = outcome
+            self._stop(str(outcome))
+            return
+        if isinstance(outcome, Trace):
+            done[job.key] = outcome
+            self.progress.done += 1
+            failures = [Failure(job.id, agent, error) for agent, error in _errors(outcome)]
+        elif outcome is not None:
+            failures = [Failure(job.id, "", f"{type(outcome).__name__}: {outcome}")]
+        else:
+            return
+        if failures:
+            self.failures[job.key] = failures
+            for failure in failures:
+                self.folder.note("failed", trace=failure.trace, agent=failure.agent, error=failure.error)
+
+    def _stop(self, why: str) -> None:
+        with self.lock:
+            self.stopped = self.stopped or why
+            self.stopping.set()
+
+    def _wait(self, seconds: float) -> None:
+        """A pause between two attempts of a call, cut short where the run stops."""
+        if self.stopping.wait(seconds):
+            raise _Stop
+
+    # --- in the workers ------------------------------------------------------------------------------
+
+    def _work(self, results: Any) -> None:
+        try:
+            for job in iter(self._next_job, None):
+                results.put((job, self._played(job)))
+        finally:
+            results.put(None)
+
+    def _next_job(self) -> Job | None:
+        with self.lock:
+            return None if self.stopped else next(self.todo, None)
+
+    def _played(self, job: Job) -> Trace | BaseException | None:
+        try:
+            trace = job.play(_Asker(self, job))
+            self.folder.add_trace(trace)
+        except _Stop:
+            return None
+        except Exception as error:
+            return error
+        return trace
+
+    def ask(self, job: Job, call: str, messages: Sequence[Mapping[str, Any]], seed: int) -> TimedReply:
+        """A new reply, kept; raises _Stop where no further call may be begun."""
+        self._begin()
+        started = time.time()
+        try:
+            reply = self._model(seed)(messages)
+        except BaseException as error:
+            self._count_failure(error)
+            raise
+        timed = TimedReply(
+            reply.text, reply.tokens_in, reply.tokens_out, reply.model, reply.finish_reason,
+            started_at=started, ended_at=time.time(),
+        )  # fmt: skip
+        kept = self.folder.add_reply(job.key, call, timed)
+        price = _price(kept)
+        with self.lock:
+            self.progress.add(kept, price)
+            self.progress.asked_now += 1
+            self.dearest = max(self.dearest, price if isinstance(price, float) else 0.0)
+            self.under_way -= 1
+        return kept
+
+    def _count_failure(self, error: BaseException) -> None:
+        with self.lock:
+            self.under_way -= 1
+            self.progress.failed_calls += isinstance(error, ModelError)
+            hopeless = not self.progress.calls and self.progress.failed_calls >= HOPELESS
+        if hopeless:
+            self._stop(f"none of the first {HOPELESS} calls was answered: {error}")
+
+    def _begin(self) -> None:
+        with self.lock:
+            if self.budget_usd is not None and not self.stopped:
+                expected = self.progress.cost_usd + (self.under_way + 1) * self.dearest
+                if expected > self.budget_usd or self.progress.cost_usd >= self.budget_usd:
+                    self.stopped = f"the budget of {self.budget_usd:g} USD is spent"
+                    self.stopping.set()
+            if self.stopped:
+                raise _Stop
+            self.under_way += 1
+
+    def _model(self, seed: int) -> ChatModel:
+        with self.lock:
+            if seed not in self.by_seed:
+                self.by_seed[seed] = self.models(seed, self._wait)
+            return self.by_seed[seed]
+
+
+class _Asker:
+    """The chat model of one play: recorded replies first, then the real one."""
+
+    def __init__(self, run: _Run, job: Job) -> None:
+        self.run, self.job = run, job
+        self.times: Counter[str] = Counter()
+
+    def __call__(self, messages: Sequence[Mapping[str, Any]], /) -> Reply:
+        same = call_key(messages, 0)
+        times = self.times[same]
+        self.times[same] += 1
+        call = same if times == 0 else call_key(messages, times)
+        recorded = self.run.folder.replies.get((self.job.key, call))
+        if recorded is not None:
+            return recorded
+        return self.run.ask(self.job, call, messages, self.job.seed + SAMPLE_SEEDS * times)
+
+
+def _price(reply: Reply) -> float | str:
+    return price_usd(Usage(reply.tokens_in, reply.tokens_out, model=reply.model or None))
+
+
+def _errors(trace: Trace) -> list[tuple[str, str]]:
+    """Who failed, and why."""
+    return [(step.agent, step.error) for step in trace.steps if step.error is not None]
