@@ -75,6 +75,7 @@ def test_a_requirement_that_does_not_hold_raises_with_value_and_worst_traces():
         result.require()
     with pytest.raises(AssertionError):
         result.require()
+    assert "worst steps of t3: a by A (1 unnecessary paths), b by B (1 unnecessary paths)" in str(result)
 
 
 def test_a_path_can_be_checked(tmp_path: Path):

@@ -13,10 +13,13 @@ from typing import Any, Literal
 from msgspec import Struct, structs
 
 from counterpoint.compare import Comparison, Difference, compare
+from counterpoint.contracts import Context
 from counterpoint.errors import CounterpointError, UsageError
 from counterpoint.evaluate import evaluate
 from counterpoint.gates import Gate, parse_gates
+from counterpoint.graph import CollaborationGraph
 from counterpoint.metrics import metric
+from counterpoint.metrics.attribution import attribute
 from counterpoint.score import Row
 from counterpoint.scores import Scores
 from counterpoint.stats import interval
@@ -53,6 +56,8 @@ class GateResult(Struct, frozen=True):
     ci_high: float | None = None
     worst: list[tuple[str, float]] = []
     """The traces farthest on the failing side, with their values."""
+    worst_steps: list[str] = []
+    """Of the worst trace: the steps on most unnecessary paths; where those are not known, of most tokens."""
     reason: str = ""
     """Why the gate is not evaluable."""
 
@@ -64,6 +69,8 @@ class GateResult(Struct, frozen=True):
         worst = ""
         if self.state == "failed" and self.worst:
             worst = "; worst: " + ", ".join(f"{name} ({value:.4g})" for name, value in self.worst)
+        if self.worst_steps:
+            worst += f"; worst steps of {self.worst[0][0]}: {', '.join(self.worst_steps)}"
         left = f", {self.undefined} undefined" if self.undefined else ""
         return f"{self.state}: {self.gate}: {self.observed:.4g} over {self.n} traces{bounds}{left}{worst}"
 
@@ -135,12 +142,42 @@ def check(
         from counterpoint.adapters import read
 
         traces = read(traces, on_error=lambda error: None)
-    scores = traces
-    if not isinstance(scores, Scores):
-        scores = evaluate(scores, list(dict.fromkeys(names)), **evaluation)
+    kept: dict[str, Trace] = {}
+    if isinstance(traces, Scores):
+        scores = traces
+    else:
+        run = evaluation.pop("run", str(getattr(traces, "run", "")))
+        scores = evaluate(_keep(traces, kept), list(dict.fromkeys(names)), run=run, **evaluation)
     result = check_scores(scores, gates, baseline=baseline, tolerance=tolerance)
+    evidence = evaluation.get("evidence", "broadcast")
+    named = [_with_steps(gate, kept, evidence) for gate in result.gates]
+    result = structs.replace(result, gates=named)
     errors = [str(error) for error in getattr(traces, "errors", ())]
     return structs.replace(result, errors=errors) if errors else result
+
+
+def _keep(traces: Iterable[Trace], kept: dict[str, Trace]) -> Iterator[Trace]:
+    for trace in traces:
+        kept[trace.id] = trace
+        yield trace
+
+
+def _with_steps(gate: GateResult, kept: dict[str, Trace], evidence: str) -> GateResult:
+    """A failed gate with the worst steps of its worst trace."""
+    trace = kept.get(gate.worst[0][0]) if gate.worst else None
+    if gate.state != "failed" or trace is None:
+        return gate
+    graph = CollaborationGraph(trace, evidence=evidence)
+    shares = attribute(Context(graph.trace, graph)).steps
+    if any(share.unnecessary for share in shares):
+        ranked = sorted(shares, key=lambda share: -(share.unnecessary or 0))
+        told = [f"{share.step} by {share.agent} ({share.unnecessary} unnecessary paths)" for share in ranked]
+    else:
+        ranked = sorted(shares, key=lambda share: -(share.tokens or 0))
+        told = [
+            f"{share.step} by {share.agent} ({share.tokens:g} tokens)" for share in ranked if share.tokens
+        ]
+    return structs.replace(gate, worst_steps=told[:WORST])
 
 
 def gate_metrics(gates: Sequence[Gate]) -> list[str]:
