@@ -231,6 +231,7 @@ FALLBACKS: list[tuple[str, str, str | None]] = [
     ("number", "The answer is not 5", "5"),
     ("number", "line 3", None),
     ("number", '  File "x.py", line 3', None),
+    ("number", "ValueError: the answer is 5", None),
     (
         "number",
         '72\nTraceback (most recent call last):\n  File "a", line 3\n    x = 3 +\nSyntaxError: bad',

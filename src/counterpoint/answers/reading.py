@@ -206,6 +206,9 @@ def _answer(text: str, form: _Form, end: int, reader: _Reader) -> str | None:
         return reader.loosely(form.group)
     if form.name in ("line", "box") and _VOID.search(text[max(0, form.start - 40) : form.start]):
         return None
+    before = text[max(0, form.start - PHRASE) : form.start].rpartition("\n")[2]
+    if form.name == "line" and ERROR.search(before):
+        return None
     if form.name == "json":
         return _from_json(text, form.end, reader)
     if form.name == "box":
