@@ -15,12 +15,10 @@ from typing import Any
 from counterpoint.adapters._messages import Chat, as_json, as_text, chats, json_or_text
 from counterpoint.adapters._otlp import nanoseconds
 from counterpoint.adapters._spans import Reading, Span
+from counterpoint.adapters._transcript import READING
 from counterpoint.adapters._usage import usage_of
 
-__all__ = ["READING", "SampleSpans"]
-
-READING = "reading"
-"""Attribute under which a span carries what it means."""
+__all__ = ["SampleSpans"]
 
 _REFERENCES = ("attachment://", "tc://")
 

@@ -15,15 +15,13 @@ from typing import Any
 
 from counterpoint.adapters._messages import Chat, as_json, chats, string_values
 from counterpoint.adapters._spans import Reading, Span
+from counterpoint.adapters._transcript import READING
 from counterpoint.adapters._transfers import total_usage
 from counterpoint.adapters._usage import usage_of
 from counterpoint.adapters.dialects import langgraph
 from counterpoint.trace import Usage
 
-__all__ = ["READING", "Node", "Task", "author", "human_text", "message_usage", "nodes", "spans"]
-
-READING = "reading"
-"""Attribute under which a span carries what it means."""
+__all__ = ["Node", "Task", "author", "human_text", "message_usage", "nodes", "spans"]
 
 _CONTROL = {"__start__", "__end__", "__interrupt__"}
 

@@ -27,14 +27,21 @@ from typing import Any
 from msgspec.structs import replace
 
 from counterpoint.adapters._messages import Chat
-from counterpoint.adapters._runs import Dialect, Relation, traces
-from counterpoint.adapters._spans import Reading, Span, Tree
+from counterpoint.adapters._runs import Dialect, traces
+from counterpoint.adapters._spans import Reading, Span
 from counterpoint.errors import TraceError
 from counterpoint.trace import Trace, Usage
 
-__all__ = ["Speaker", "Transcript", "without_times"]
+__all__ = ["READING", "Speaker", "Transcript", "reading_of", "without_times"]
 
-_READING = "reading"
+READING = "reading"
+"""Attribute under which a span that an adapter made carries what it means."""
+
+
+def reading_of(span: Span) -> Reading | None:
+    """What a span means that was made together with its meaning."""
+    reading: Reading | None = span.attributes[READING]
+    return reading
 
 
 class Transcript:
@@ -42,7 +49,6 @@ class Transcript:
 
     def __init__(self) -> None:
         self._spans: list[Span] = []
-        self._relations: list[tuple[Span, Span]] = []
         self._turns = 0
         self.hosts: set[str] = set()
         """Ids of the spans of tool calls in which an agent ran."""
@@ -60,13 +66,12 @@ class Transcript:
         agent_id: str = "",
         inside: Span | None = None,
         at: float | None = None,
-        control: bool = False,
     ) -> Speaker:
         """Begins a turn of ``agent``; ``inside``: the tool call that runs it. ``at``: seconds."""
         self._turns += 1
         if inside is not None:
             self.hosts.add(inside.id)
-        reading = Reading("agent", agent, agent_id, rule="the format's agent name", control=control)
+        reading = Reading("agent", agent, agent_id, rule="the format's agent name")
         return Speaker(self, self.begin(reading, inside, id=id or str(self._turns), at=at))
 
     def begin(self, reading: Reading, parent: Span | None, *, id: str = "", at: float | None = None) -> Span:
@@ -76,7 +81,7 @@ class Transcript:
             name=reading.agent or reading.tool or reading.role,
             parent=parent.id if parent is not None else "",
             start=self._tick(at),
-            attributes={_READING: reading},
+            attributes={READING: reading},
         )
         self._spans.append(span)
         return span
@@ -84,10 +89,6 @@ class Transcript:
     def end(self, span: Span, at: float | None = None) -> None:
         """Ends a span now."""
         span.end = self._tick(at)
-
-    def relate(self, source: Span, target: Span) -> None:
-        """The turn of ``source`` was heard by that of ``target``, as the format states."""
-        self._relations.append((source, target))
 
     def _tick(self, at: float | None) -> int:
         if at is not None and not self._first:
@@ -107,22 +108,13 @@ class Transcript:
         labels = facts.pop("labels", {})
         if self._first:
             self._backdate()
-        dialect = Dialect(
-            lambda span: span.attributes[_READING],
-            relations=self._stated,
-            facts=lambda *_: {**facts, "labels": labels},
-        )
+        dialect = Dialect(reading_of, facts=lambda *_: {**facts, "labels": labels})
         for trace in traces(self._spans, dialect, source=source, format=format):
             if isinstance(trace, TraceError):
                 yield trace
                 continue
             trace = replace(trace, labels=labels)  # Without those that tell of spans: the file has none.
             yield trace if self._first else without_times(trace)
-
-    def _stated(self, tree: Tree) -> Iterator[Relation]:
-        places = {span.id: at for at, span in enumerate(tree.spans)}
-        for source, target in self._relations:
-            yield places[source.id], places[target.id], "explicit"
 
 
 class Speaker:
@@ -185,15 +177,10 @@ class Speaker:
         if failed:
             span.error = text or "error"
         else:
-            span.attributes[_READING].result = text
+            span.attributes[READING].result = text
         self.hear(Chat(text, "tool", answers=id))
         if span.id in self._transcript.hosts:
             self._news = 0  # A new part of the turn begins: its prompt is told in full.
-
-    def hand_over(self, target: str, *, at: float | None = None) -> None:
-        """The agent passes control, and with it the conversation, to ``target``."""
-        span = self._transcript.begin(Reading("tool", tool="handoff", target=target), self.span, at=at)
-        self._transcript.end(span)
 
     def done(self, at: float | None = None) -> None:
         """Ends the turn; calls still open have no result."""

@@ -27,11 +27,11 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
-from counterpoint.adapters._inspect_events import READING, SampleSpans
+from counterpoint.adapters._inspect_events import SampleSpans
 from counterpoint.adapters._messages import chats
 from counterpoint.adapters._runs import Dialect, traces
 from counterpoint.adapters._source import MAX_BYTES, opening, records
-from counterpoint.adapters._transcript import Transcript
+from counterpoint.adapters._transcript import Transcript, reading_of
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
 from counterpoint.trace import Trace, parse_json
@@ -161,11 +161,9 @@ def _sample(sample: Any, log: Mapping[str, Any], source: str, number: int) -> It
     events = sample.get("events") or (transcript.get("events") if isinstance(transcript, dict) else None)
     found.add_all(events)
     facts = _facts(sample, log)
-    modeled = any(
-        reading and reading.role == "model" for reading in (span.attributes[READING] for span in found.spans)
-    )
-    if modeled:
-        dialect = Dialect(lambda span: span.attributes[READING], facts=lambda *_: {**facts})
+    readings = map(reading_of, found.spans)
+    if any(reading is not None and reading.role == "model" for reading in readings):
+        dialect = Dialect(reading_of, facts=lambda *_: {**facts})
         made = traces(found.spans, dialect, source=source, format="inspect")
     else:
         made = _messages(sample, log).traces(source=source, format="inspect", **facts)

@@ -27,11 +27,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from counterpoint.adapters._langgraph import READING, Node, Task, author, human_text, nodes, spans
+from counterpoint.adapters._langgraph import Node, Task, author, human_text, nodes, spans
 from counterpoint.adapters._otlp import nanoseconds
 from counterpoint.adapters._runs import Dialect, Relation, traces
 from counterpoint.adapters._source import opening, records
 from counterpoint.adapters._spans import Tree
+from counterpoint.adapters._transcript import reading_of
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
 from counterpoint.trace import Trace
@@ -100,7 +101,7 @@ def _thread(
     task = next((text for each in snapshots if (text := human_text(each["values"]))), "")
     labels = {"session.id": thread, "thread_id": thread} if thread else {}
     dialect = Dialect(
-        lambda span: span.attributes[READING],
+        reading_of,
         relations=partial(_readers, found),
         facts=lambda *_: {"system": "langgraph", "task": task, "labels": labels},
     )

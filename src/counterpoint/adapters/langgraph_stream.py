@@ -26,12 +26,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from counterpoint.adapters._langgraph import READING, Task, human_text, nodes, spans
+from counterpoint.adapters._langgraph import Task, human_text, nodes, spans
 from counterpoint.adapters._otlp import nanoseconds
 from counterpoint.adapters._runs import Dialect, traces
 from counterpoint.adapters._source import opening, records
 from counterpoint.adapters._spans import Tree
-from counterpoint.adapters._transcript import without_times
+from counterpoint.adapters._transcript import READING, reading_of, without_times
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
 from counterpoint.trace import Trace
@@ -139,7 +139,7 @@ class _Run:
     def traces(self, source: str, warnings: tuple[str, ...]) -> Iterator[Trace | TraceError]:
         found = nodes(list((self.tasks or self._updates).values()))
         made = list(spans(found, trace="", prompts=True))
-        dialect = Dialect(lambda span: span.attributes[READING], relations=self._relations, facts=self._facts)
+        dialect = Dialect(reading_of, relations=self._relations, facts=self._facts)
         for trace in traces(made, dialect, source=source, format="langgraph_stream", warnings=warnings):
             yield trace if isinstance(trace, TraceError) or self._timed else without_times(trace)
 

@@ -148,20 +148,27 @@ def _act(step: dict[str, Any], speaker: Speaker, transcript: Transcript) -> None
 
 def _calls(step: dict[str, Any]) -> tuple[ToolCall, ...]:
     """The tool calls of a step; the one that gives the final answer is speech."""
+    return tuple(call for call in _listed(step) if call.name != "final_answer")
+
+
+def _listed(step: dict[str, Any]) -> list[ToolCall]:
     listed = step.get("tool_calls")
     found = [called(each) for each in listed] if isinstance(listed, list) else []
-    return tuple(
+    return [
         ToolCall(call.id or f"step {step['step_number']}, call {place}", call.name, call.arguments)
         for place, call in enumerate(found)
-        if call is not None and call.name != "final_answer"
-    )
+        if call is not None
+    ]
 
 
 def _said(step: dict[str, Any], calls: tuple[ToolCall, ...]) -> str:
     output = step.get("action_output")
     if output is not None and (step.get("is_final_answer") or not calls):
         return output if isinstance(output, str) else as_json(output)
-    return as_text(step["model_output"]) if step.get("model_output") else ""
+    # Agents that write no code note a final answer in the call alone.
+    final = [call.arguments for call in _listed(step) if call.name == "final_answer"]
+    spoken = [as_text(step["model_output"])] if step.get("model_output") else []
+    return "\n\n".join(spoken + string_values([json_or_text(arguments) for arguments in final]))
 
 
 def _answers(observed: str, calls: tuple[ToolCall, ...]) -> Iterator[tuple[ToolCall, str, str]]:
