@@ -5,12 +5,14 @@ CounterpointError
 ├── GraphError (ValueError)       an array that is not the graph it should be: a cycle, a wrong shape
 ├── TraceError                    a record or file that could not be read; the rest of the input still is
 ├── ModelError (RuntimeError)     an embedder, judge or chat model that cannot do its work
+├── BudgetExceeded                a further model call would go beyond what the user wants to spend
 └── MissingExtra (ImportError)    a feature whose optional packages are not installed; names the extra
 """
 
 from __future__ import annotations
 
 __all__ = [
+    "BudgetExceeded",
     "CounterpointError",
     "GraphError",
     "MissingExtra",
@@ -34,6 +36,10 @@ class GraphError(CounterpointError, ValueError):
 
 class ModelError(CounterpointError, RuntimeError):
     """An embedder, judge or chat model that is missing, not what it should be, or of no use."""
+
+
+class BudgetExceeded(CounterpointError):
+    """A further model call would go beyond what the user wants to spend; raised in place of that call."""
 
 
 class MissingExtra(CounterpointError, ImportError):

@@ -9,5 +9,6 @@ __all__ = ["TABLE"]
 
 TABLE: dict[str, str] = {
     "chat_http": "counterpoint.models.chat_http:ChatHTTP",
+    "simulated": "counterpoint.models.simulated:Simulated",
     "scripted": "counterpoint.models.scripted:Scripted",
 }

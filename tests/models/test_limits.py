@@ -1,0 +1,148 @@
+"""Limits on a chat model: how many at once, how often, and a budget that ends a run cleanly."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from counterpoint.contracts import Reply
+from counterpoint.errors import CounterpointError, ModelError, UsageError
+from counterpoint.models.limits import BudgetExceeded, Limited
+from counterpoint.models.scripted import Fault, Scripted
+
+QUESTION = [{"role": "user", "content": "?"}]
+
+
+def ten_tokens() -> Scripted:
+    return Scripted(Reply("7", tokens_in=7, tokens_out=3, model="m"))
+
+
+def calls_until_stopped(model: Limited) -> int:
+    try:
+        for _ in range(1000):
+            model(QUESTION)
+    except BudgetExceeded as stopped:
+        assert "\n" not in str(stopped)
+    return model.calls
+
+
+@pytest.mark.parametrize(("budget", "calls"), [(1, 1), (10, 1), (19, 1), (20, 2), (95, 9)])
+def test_a_budget_in_tokens_ends_before_the_call_that_would_go_beyond_it(budget, calls):
+    model = Limited(ten_tokens(), budget_tokens=budget)
+    assert calls_until_stopped(model) == calls
+    assert model.spent == {"tokens": 10 * calls}
+
+
+def test_a_budget_in_dollars_goes_by_the_price_of_each_reply():
+    model = Limited(ten_tokens(), budget_usd=1.0, price=lambda reply: 0.3)
+    assert calls_until_stopped(model) == 3
+    assert model.spent == {"US dollars": pytest.approx(0.9)}
+
+
+def test_the_message_says_what_was_spent():
+    model = Limited(ten_tokens(), budget_tokens=25)
+    calls_until_stopped(model)
+    with pytest.raises(
+        BudgetExceeded, match="budget of 25 tokens is used up: 20 spent, and a further call may take 10"
+    ):
+        model(QUESTION)
+
+
+def test_a_used_up_budget_is_no_failure_of_the_model():
+    assert issubclass(BudgetExceeded, CounterpointError)
+    assert not issubclass(BudgetExceeded, ModelError)
+
+
+def test_calls_under_way_count_as_the_dearest_so_far():
+    inside, go = threading.Semaphore(0), threading.Event()
+
+    def model(messages: Any) -> Reply:
+        inside.release()
+        go.wait(10)
+        return Reply("7", 7, 3)
+
+    limited = Limited(model, budget_tokens=40)
+    go.set()
+    limited(QUESTION)
+    go.clear()
+    inside.acquire()
+    with ThreadPoolExecutor(8) as pool:
+        under_way = [pool.submit(limited, QUESTION) for _ in range(3)]
+        for _ in range(3):
+            inside.acquire()
+        with pytest.raises(BudgetExceeded):
+            limited(QUESTION)
+        go.set()
+        assert [call.result().text for call in under_way] == ["7"] * 3
+    assert limited.spent == {"tokens": 40}
+
+
+@pytest.mark.parametrize("limits", [{"budget_tokens": 100}, {"budget_usd": 1.0, "price": lambda reply: None}])
+def test_a_budget_that_cannot_be_kept_ends_the_run(limits):
+    model = Limited(lambda messages: Reply("7", model="free/m"), **limits)
+    assert model(QUESTION).text == "7"
+    with pytest.raises(BudgetExceeded, match="cannot be kept: a reply of 'free/m' says no usage, or has no"):
+        model(QUESTION)
+
+
+def test_a_failed_call_costs_nothing_and_gives_its_slot_back():
+    model = Limited(Scripted([Fault.server_error(), "7"]), concurrency=1, budget_tokens=100)
+    with pytest.raises(ModelError):
+        model(QUESTION)
+    assert model.spent == {"tokens": 0}
+    assert model(QUESTION).text == "7"
+    assert model.calls == 1
+
+
+def test_no_more_calls_at_once_than_allowed():
+    now, peak, lock = 0, 0, threading.Lock()
+
+    def model(messages: Any) -> Reply:
+        nonlocal now, peak
+        with lock:
+            now += 1
+            peak = max(peak, now)
+        time.sleep(0.005)
+        with lock:
+            now -= 1
+        return Reply("7")
+
+    limited = Limited(model, concurrency=3)
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(limited, [QUESTION] * 48))
+    assert peak == 3
+    assert limited.calls == 48
+
+
+def test_no_more_calls_a_minute_than_allowed():
+    limited = Limited(Scripted("7"), per_minute=60 * 100)  # one in 10 ms
+    begun = time.monotonic()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(limited, [QUESTION] * 11))
+    assert time.monotonic() - begun >= 0.1
+
+
+def test_limits_change_no_settings():
+    class Model(Scripted):
+        settings = {"model": "m"}  # noqa: RUF012
+
+    assert Limited(Model("7"), concurrency=1).settings == {"model": "m"}
+    assert Limited(Scripted("7")).settings is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ({"concurrency": 0}, "concurrency of a chat model is a number above 0, not 0"),
+        ({"per_minute": -1.0}, "per_minute"),
+        ({"budget_usd": float("nan"), "price": lambda reply: 0.0}, "budget_usd"),
+        ({"budget_usd": 1.0}, "needs prices"),
+    ],
+)
+def test_limits_that_cannot_be_are_named(limits, told):
+    with pytest.raises(UsageError, match=told):
+        Limited(Scripted("7"), **limits)
