@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -22,11 +23,9 @@ def ten_tokens() -> Scripted:
 
 
 def calls_until_stopped(model: Limited) -> int:
-    try:
+    with suppress(BudgetExceeded):
         for _ in range(1000):
             model(QUESTION)
-    except BudgetExceeded as stopped:
-        assert "\n" not in str(stopped)
     return model.calls
 
 
