@@ -13,7 +13,7 @@ What counts
 * Start and end of a run are one span. Chunks repeat its output, at each level of nesting anew, and are
   dropped; those of a model call that never ended are put together to its reply.
 * Agents are LangGraph nodes; texts of others in a model's prompt are heard (context).
-* **Not in the file**: times. Order is that of the events.
+* **Not in the file**: times. Order is that of the events. Version 1 has no parents either: its runs are one.
 """
 
 from __future__ import annotations
@@ -110,6 +110,10 @@ class _Runs:
         """What was streamed of model calls that never ended stands for their output."""
         for run, texts in self._chunks.items():
             self.spans[run].attributes["output"] = "".join(texts)
+        if not any(span.parent for span in self.spans.values()):
+            first = next(iter(self.spans), "")
+            for span in self.spans.values():  # Version 1 tells no parents: all that was streamed is one run.
+                span.trace = first
 
 
 def _span(event: dict[str, Any], kind: str, now: int) -> Span:

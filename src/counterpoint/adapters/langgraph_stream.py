@@ -9,7 +9,8 @@
        {"id": "b5ef...", "name": "planner", "error": null, "result": {"messages": [...]}}}]
 
 The namespace is there with ``subgraphs=True`` only; a stream of the mode ``debug`` alone is its objects, and
-the mode ``tasks`` has the payloads without the object around.
+the mode ``tasks`` has the payloads without the object around. A stream of the mode ``updates`` alone looks
+like nothing in particular: name the format.
 
 What counts
 -----------
@@ -66,6 +67,14 @@ def _part(value: Any) -> _Part | None:
     return _Part(tuple(map(str, path[0])) if path else (), mode, payload) if known else None
 
 
+def _bare(value: Any) -> _Part | None:
+    """A line of the mode ``updates`` alone, which only the user can tell from any other object."""
+    bare = isinstance(value, dict) and all(
+        isinstance(wrote, dict | list | type(None)) for wrote in value.values()
+    )
+    return _Part((), "updates", value) if bare and value else None
+
+
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """The run that was streamed; a TraceError in place of each line that is no part of one."""
     run = _Run()
@@ -77,7 +86,7 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
             yield record
             continue
         warnings.update(dict.fromkeys(record.warnings))
-        part = _part(record.value)
+        part = _part(record.value) or _bare(record.value)
         if part is None:
             broken = True
             yield TraceError("not a line of a LangGraph stream", source=source.name, record=record.number)
