@@ -12,7 +12,7 @@ Conventions
   it was killed, one a thread, are asked for again.
 * A question some of whose calls failed has a trace with the errors in its steps. When a run goes on, such
   questions are played again.
-* A stop (Ctrl-C, the budget) lets the calls under way come in, and keeps them.
+* A stop (Ctrl-C, a budget, ours or the model's own) lets the calls under way come in, and keeps them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from msgspec.structs import replace
 from counterpoint.contracts import ChatModel, Reply
 from counterpoint.engine.folder import RunFolder, call_key
 from counterpoint.engine.jobs import Job, Plan
-from counterpoint.errors import CounterpointError, ModelError
+from counterpoint.errors import BudgetExceeded, CounterpointError, ModelError
 from counterpoint.metrics.outcome import price_usd
 from counterpoint.runtime.play import TimedReply
 from counterpoint.trace import Trace, Usage
@@ -238,6 +238,9 @@ class _Run:
             trace = job.play(_Asker(self, job))
             self.folder.add_trace(trace)
         except _Stop:
+            return None
+        except BudgetExceeded as error:
+            self._stop(str(error))
             return None
         except Exception as error:
             return error
