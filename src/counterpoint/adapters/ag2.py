@@ -13,7 +13,8 @@ What counts
 -----------
 * A speaker is the message's name, for its role is relative to whose memory it stands in; a memory of one
   peer calls its owner's messages ``assistant``. Whoever opens the chat is an agent too, unless named user.
-* A request of tools, their results and the next message of the same agent are one step.
+* A request of tools, their results and the next message of the same agent are one step; the request itself
+  has no name.
 * With the agents' memories, messages of others since the agent's own last one are heard (context);
   without them everyone hears the shared chat (broadcast).
 * **Not in the file**: times, and tokens by call; the run's totals stand in ``labels["run_usage"]``.
@@ -50,8 +51,9 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
 def _trace(result: Any) -> Trace:
     names = Names()
     turns: list[Turn] = []
-    for index, message in enumerate(items(result, "chat_history", "a ChatResult")):
-        _add(message, index, names, turns)
+    history = list(items(result, "chat_history", "a ChatResult"))
+    for index, message in enumerate(history):
+        _add(message, index, names.of(_speaker(history, index)), turns)
     memories = result.get("per_agent_messages")
     for owner, memory in memories.items() if isinstance(memories, dict) else ():
         own = [turn for turn in turns if turn.agent == names.known(owner)]
@@ -69,11 +71,20 @@ def _trace(result: Any) -> Trace:
     return to_trace(turns, id="", task=turns[0].text if turns else "", system="ag2", labels=_labels(result))
 
 
-def _add(message: dict[str, Any], index: int, names: Names, turns: list[Turn]) -> None:
+def _speaker(history: Sequence[dict[str, Any]], index: int) -> str:
+    """Who said a message; a request of tools bears no name, and is by who speaks after their results."""
+    message = history[index]
+    name = message.get("name")
+    if not name and any(calls_of(message, index)):
+        spoken = (each for each in history[index + 1 :] if each.get("role") not in ("tool", "function"))
+        name = next((each["name"] for each in spoken if each.get("name")), None)
+    return str(name or message.get("role") or "agent")
+
+
+def _add(message: dict[str, Any], index: int, name: str, turns: list[Turn]) -> None:
     """Adds a message to the turn that it belongs to."""
     if answer_calls(message, turns) is not None:
         return
-    name = names.of(str(message.get("name") or message.get("role") or "agent"))
     turn = turns[-1] if turns and turns[-1].agent == name and turns[-1].calls else None
     if turn is None:
         turn = Turn(str(index), name, kind="task" if is_user(name) else "agent")

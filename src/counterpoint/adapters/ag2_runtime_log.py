@@ -126,7 +126,7 @@ class _Run:
         if turn is None:
             turn = self._speak(author, text, at, number)
             turn.calls += calls_of(message, number)
-        if receiver not in self._managers:
+        if receiver not in self._managers and self._names.of(receiver) != turn.agent:
             self._received[self._names.of(receiver)].append(turn.id)
 
     def _spoken(self, author: str, text: str) -> Turn | None:

@@ -1,4 +1,4 @@
-"""Pydantic AI: a planner who asks a writer as a tool; the writer looks up the year and is told to try again once.
+"""Pydantic AI: a planner who asks a writer as a tool; the writer looks up the year, at the second attempt.
 
 Written: the messages of the planner's run, and spans as Pydantic AI's own instrumentation makes them.
 """

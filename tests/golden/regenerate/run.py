@@ -41,6 +41,7 @@ SETTINGS = {
     "CREWAI_DISABLE_TELEMETRY": "true",
     "CREWAI_TRACING_ENABLED": "false",
     "DO_NOT_TRACK": "1",
+    "INSPECT_DISPLAY": "none",
     "LANGSMITH_TRACING": "false",
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "OPENAI_API_KEY": "any",

@@ -18,6 +18,8 @@ NEAR = timedelta(days=2)
 ID = re.compile(
     r"(?<![0-9a-f])(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
     r"|(?=\d*[a-f])(?:[0-9a-f]{32}|[0-9a-f]{24}|[0-9a-f]{16}))(?![0-9a-f])"
+    r"|(?<![0-9A-Za-z])(?=[A-Za-z]*(?:\d|[A-Z]{2}))(?=[0-9A-Z]*[a-z])[0-9A-Za-z]{22}(?![0-9A-Za-z])"
+    r"|(?<=object at )0x[0-9a-f]+|(?<!\d)(?:\d{38,39}|1[34]\d{13})(?!\d)"
 )
 TIME = re.compile(
     r"\b\d{8}T\d{12}(?=Z)"
@@ -48,8 +50,13 @@ class Scrubber:
         return DURATION.sub(r"\g<1>1", ID.sub(lambda match: self._id(match[0]), text))
 
     def _id(self, old: str) -> str:
+        if old.startswith("0x"):
+            return "0x0"  # Where an object lay: the same place serves several.
         if old not in self._ids:
-            digits = f"c{len(self._ids) + 1:0{len(old.replace('-', '')) - 1}x}"
+            first = "1" if old.isdigit() else "c"
+            digits = (
+                f"{first}{len(self._ids) + 1:0{len(old.replace('-', '')) - 1}{'d' if old.isdigit() else 'x'}}"
+            )
             for place in (index for index, sign in enumerate(old) if sign == "-"):
                 digits = f"{digits[:place]}-{digits[place:]}"
             self._ids[old] = digits
