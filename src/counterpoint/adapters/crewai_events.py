@@ -50,14 +50,15 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def sniff(source: Source) -> bool:
-    """Events with a type, an id, and the id of the event before."""
+    """Events with a type, an id, and a place among the others."""
     return _is_event(opening(source).record)
 
 
 def _is_event(value: Any) -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("event_id"), str):
         return False
-    return isinstance(value.get("type"), str) and "parent_event_id" in value
+    placed = {"emission_sequence", "parent_event_id"} & set(value)
+    return isinstance(value.get("type"), str) and bool(placed)
 
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
