@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import platform
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import typer
 from counterpoint.cli import options
 from counterpoint.cli.output import choose, console, say, say_some, write_text
 from counterpoint.cli.score import FORMATS, show
+from counterpoint.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from counterpoint.engine.jobs import Plan
@@ -100,7 +102,7 @@ def run(
         "data": data, "split": "test", "limit": limit, "threads": threads, "budget_usd": budget_usd,
         "base_url": base_url, "metrics": list(metrics or ()), "profile": profile, "embedder": embedder,
     }  # fmt: skip
-    models = http_models(plan, base_url, api_key_env)
+    models = choose_models(plan, base_url, api_key_env)
     with programs(plan) as ready:
         report = play_all(
             ready, models, asked,
@@ -124,7 +126,6 @@ def make_plan(
     """What is to be played, checked as far as that goes without asking anybody."""
     from counterpoint.benchmarks import subset
     from counterpoint.engine.jobs import Plan
-    from counterpoint.errors import UsageError
     from counterpoint.registry import lookup
     from counterpoint.runtime import systems, wirings
 
@@ -158,7 +159,6 @@ def warn(plan: Plan) -> None:
 
 def check_budget(budget_usd: float | None, model: str) -> None:
     """A UsageError where a budget could not be kept, for the model has no public price."""
-    from counterpoint.errors import UsageError
     from counterpoint.metrics.outcome import price_usd
     from counterpoint.trace import Usage
 
@@ -203,6 +203,22 @@ def programs(plan: Plan) -> Iterator[Plan]:
         yield replace(plan, run_program=sandbox.run)
 
 
+def choose_models(plan: Plan, base_url: str, api_key_env: str) -> Models:
+    """The endpoint's model; ``simulated(accuracy=0.8)`` is in this process, to try things out at no cost."""
+    from counterpoint.models.simulated import Simulated
+    from counterpoint.registry import parse_call
+
+    name = str(plan.model["model"])
+    if not re.fullmatch(r"simulated(\(.*\))?", name):
+        return http_models(plan, base_url, api_key_env)
+    _, parameters = parse_call(name, "model")
+    try:
+        Simulated(plan.examples, **parameters)
+    except TypeError as error:
+        raise UsageError(f"--model {name}: {error}") from None
+    return lambda seed, wait: Simulated(plan.examples, **{**parameters, "seed": seed})
+
+
 def http_models(plan: Plan, base_url: str, api_key_env: str) -> Models:
     """The endpoint's model under each seed; all of them share its connections."""
     from counterpoint.models.chat_http import ChatHTTP
@@ -238,7 +254,6 @@ def play_all(
     from counterpoint import __version__
     from counterpoint.engine.folder import RunFolder
     from counterpoint.engine.local import run as play
-    from counterpoint.errors import UsageError
     from counterpoint.runtime.roles import roles_id
 
     if folder is None:
@@ -331,8 +346,6 @@ def print_scores(
 
 def finish(report: Report, scores: Scores, output: Path | None, *, quiet: bool) -> None:
     """Tell what failed and what was used; the exit code says whether the run is whole."""
-    from counterpoint.errors import ModelError
-
     failures = [": ".join(filter(None, (one.trace, one.agent, one.error))) for one in report.failures]
     if not quiet:
         say_some(scores.warnings, "warning")

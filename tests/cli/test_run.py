@@ -1,0 +1,319 @@
+"""The command `run` against a scripted endpoint on loopback: real requests, no model."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterpoint.adapters import read
+from counterpoint.models.scripted import scripted_server
+from counterpoint.registry import names
+from counterpoint.runtime.systems import system
+from counterpoint.trace import Trace
+
+Run = Callable[..., Any]
+
+
+def questions(count: int) -> str:
+    """GSM8K's form: n + 7."""
+    asked = ({"question": f"What is {n} + 7?", "answer": f"Add.\n#### {n + 7}"} for n in range(count))
+    return "".join(json.dumps(one) + "\n" for one in asked)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "gsm8k_test.jsonl"
+    path.write_text(questions(4))
+    return path
+
+
+def reply(messages: Any) -> str:
+    """Says 7, and as many words as there are messages to hear."""
+    return "I heard. " * messages[-1]["content"].count("\n[") + "The answer is 7."
+
+
+def sent(server: Any, data: Path, folder: Path, *more: object) -> list[object]:
+    return [
+        "run", "gsm8k", "--data", data, "--model", "m", "--base-url", server.base_url, "-o", folder,
+        "--embedder", "hashing", *more,
+    ]  # fmt: skip
+
+
+def used(traces: list[Trace]) -> tuple[int, int]:
+    usages = [step.usage for trace in traces for step in trace.steps if step.usage is not None]
+    return sum(one.tokens_in or 0 for one in usages), sum(one.tokens_out or 0 for one in usages)
+
+
+def test_a_run_prints_the_row_of_table_1_and_leaves_a_folder(run: Run, data: Path, tmp_path: Path):
+    with scripted_server(reply) as server:
+        told = run(*sent(server, data, tmp_path / "r", "--system", "vanilla"))
+    assert told.code == 0
+    for head in ("accuracy", "Ptok", "Ctok", "IDS", "UPR", "unread", "profile paper", "hashing-384"):
+        assert head in told.out
+    assert "36 calls" in told.err
+    assert sorted(path.name for path in (tmp_path / "r").iterdir()) == [
+        "config.json", "log.jsonl", "scores.json", "traces.jsonl",
+    ]  # fmt: skip
+    traces = list(read(tmp_path / "r" / "traces.jsonl"))
+    assert used(traces) == (server.tokens_in, server.tokens_out)
+    assert [trace.correct for trace in traces] == [True, False, False, False]
+    assert run("score", tmp_path / "r" / "traces.jsonl", "-m", "accuracy").code == 0
+
+
+def test_what_was_set_is_sent_and_what_was_not_is_left_out(run: Run, data: Path, tmp_path: Path):
+    with scripted_server(reply) as server:
+        run(*sent(server, data, tmp_path / "a", "--system", "single", "--limit", "1"))
+        run(*sent(server, data, tmp_path / "b", "--system", "single", "--limit", "1",
+                  "--temperature", "0", "--max-tokens", "64", "--seeds", "2", "--threads", "1"))  # fmt: skip
+    bodies = [{name: value for name, value in request.body.items() if name != "messages"}
+              for request in server.requests]  # fmt: skip
+    assert bodies == [
+        {"model": "m", "seed": 0},
+        {"model": "m", "seed": 0, "temperature": 0.0, "max_tokens": 64},
+        {"model": "m", "seed": 1, "temperature": 0.0, "max_tokens": 64},
+    ]
+
+
+@pytest.mark.parametrize("format", ["json", "jsonl", "csv", "md"])
+def test_every_form_of_the_output_can_be_read(run: Run, data: Path, tmp_path: Path, format: str):
+    with scripted_server(reply) as server:
+        told = run(*sent(server, data, tmp_path / "r", "--system", "single", "--format", format))
+    if format == "json":
+        found = json.loads(told.out)
+        assert found["schema"] == "counterpoint.scores/1"
+        assert {row["signature"]["profile"] for row in found["rows"]} == {"paper"}
+        assert json.loads((tmp_path / "r" / "scores.json").read_text()) == found
+    elif format == "jsonl":
+        assert {json.loads(line)["metric"] for line in told.out.splitlines()} >= {"accuracy", "ids", "upr"}
+    elif format == "csv":
+        assert len(list(csv.DictReader(io.StringIO(told.out)))) == 4 * 6
+    else:
+        table = [line for line in told.out.splitlines() if line.startswith("|")]
+        assert len(table) == 3
+        assert len({line.count("|") for line in table}) == 1
+
+
+def test_metrics_that_are_asked_for_follow_the_row_in_their_own_profile(run: Run, data: Path, tmp_path: Path):
+    with scripted_server(reply) as server:
+        told = run(*sent(server, data, tmp_path / "r", "-m", "steps", "-m", "upr", "--limit", "2"))
+    assert "profile paper" in told.out
+    assert "profile strict" in told.out
+    found = json.loads((tmp_path / "r" / "scores.json").read_text())
+    assert {row["metric"] for row in found["rows"]} == {"steps", "upr"}
+
+
+def test_a_dry_run_asks_nothing_and_says_what_it_would_take(run: Run, data: Path):
+    told = run("run", "gsm8k", "--data", data, "--model", "gpt-4o-mini", "--dry-run")
+    assert told.code == 0
+    assert "4 questions, 36 calls" in told.out
+    assert "USD" in told.out
+    shown = run("run", "gsm8k", "--data", data, "--model", "x", "--dry-run", "--format", "json")
+    assert json.loads(shown.out)["cost_usd"] is None
+
+
+def test_a_learned_wiring_takes_the_place_of_the_topology(run: Run, data: Path, tmp_path: Path):
+    file = tmp_path / "learned.json"
+    nobody = [[0] * 4] * 4
+    wiring = {"schema": "counterpoint.wiring/1", "speaks": [[1, 0, 1, 0]], "within": [nobody], "across": []}
+    file.write_text(json.dumps(wiring))
+    with scripted_server(reply) as server:
+        told = run(*sent(server, data, tmp_path / "r", "--wiring", file))
+    assert told.code == 0
+    (first, *_) = read(tmp_path / "r" / "traces.jsonl")
+    assert first.system == "vanilla+learned"
+    assert [step.agent for step in first.steps] == ["analyst", "math_solver", "FinalRefer"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["gsm9k"], "did you mean 'gsm8k'"),
+        (["gsm8k", "--system", "vanila"], "did you mean 'vanilla'"),
+        (["gsm8k", "-m", "updr"], "did you mean 'upr'"),
+        (["gsm8k", "--budget-usd", "1"], "--limit"),
+        (["gsm8k", "--format", "html"], "--format"),
+        (["gsm8k", "--wiring", "none.json"], "none.json"),
+        (["gsm8k", "--base-url", "ftp://x"], "base URL"),
+        (["gsm8k"], "-o FOLDER"),
+    ],
+)
+def test_bad_usage_is_one_line_and_exit_code_2(run: Run, data: Path, words: list[str], message: str):
+    name, *more = words
+    url = [] if "--base-url" in more else ["--base-url", "http://127.0.0.1:9/v1"]
+    told = run("run", name, "--data", data, "--model", "m", *url, *more)
+    assert told.code == 2
+    assert message in told.err
+    assert len(told.err.splitlines()) == 1
+
+
+def test_the_key_is_sent_and_written_nowhere(run: Run, data: Path, tmp_path: Path, monkeypatch: Any):
+    key = "my-own-kind-of-key-8471"
+    monkeypatch.setenv("MY_KEY", key)
+    with scripted_server(reply) as server:
+        told = run(*sent(server, data, tmp_path / "r", "--system", "single", "--api-key-env", "MY_KEY"))
+    assert server.requests[0].headers["authorization"] == "(hidden)"
+    written = [path.read_text() for path in (tmp_path / "r").iterdir()]
+    assert not any(key in text for text in [told.out, told.err, *written])
+
+
+def test_failures_are_named_on_stderr_and_the_rest_is_scored(run: Run, data: Path, tmp_path: Path):
+    def partly(messages: Any) -> str:
+        if "What is 2 + 7?" in messages[-1]["content"]:
+            raise ValueError("broken script")  # the server answers HTTP 400, which is not tried again
+        return "The answer is 7."
+
+    with scripted_server(partly) as server:
+        told = run(*sent(server, data, tmp_path / "r", "--system", "single"))
+    assert told.code == 0
+    assert "HTTP 400" in told.err
+    assert "direct" in told.err
+    assert len(list(read(tmp_path / "r" / "traces.jsonl"))) == 4
+
+
+def test_a_simulated_team_runs_without_an_endpoint(run: Run, data: Path, tmp_path: Path):
+    words = ["run", "gsm8k", "--data", data, "--model", "simulated(accuracy=1.0)", "--system", "debate",
+             "--embedder", "hashing"]  # fmt: skip
+    told = run(*words, "-o", tmp_path / "r")
+    assert told.code == 0
+    assert all(trace.correct for trace in read(tmp_path / "r" / "traces.jsonl"))
+    assert (
+        run("run", "gsm8k", "--data", data, "--model", "simulated(speed=1)", "-o", tmp_path / "s").code == 2
+    )
+
+
+@pytest.mark.parametrize("kind", ["systems", "topologies", "protocols", "benchmarks"])
+def test_what_can_be_run_is_listed_with_a_summary(run: Run, kind: str):
+    found = json.loads(run("list", kind, "--format", "json").out)
+    assert all(entry["summary"] for entry in found)
+
+
+# --- slow: everything with everything, and a process that is killed -----------------------------------
+
+FOLDERS = {"gsm8k": "gsm8k", "aqua": "AQuA", "multiarith": "MultiArith", "svamp": "SVAMP", "mmlu": "MMLU"}
+
+
+def data_of(benchmark: str, root: Path, folder: Path) -> Path:
+    """The published files where they are at hand, else 20 small questions of our own in their form."""
+    known = Path(os.environ.get("COUNTERPOINT_DATA", root.parent / "shared" / "data"))
+    published = known / "benchmarks" / FOLDERS[benchmark]
+    return published if published.is_dir() else miniature(benchmark, folder)
+
+
+def miniature(benchmark: str, folder: Path) -> Path:
+    """Twenty times one question, each with a number of its own in it, so that ids differ."""
+    options = ["5", "7", "9", "11"]
+    records: dict[str, list[dict[str, Any]]] = {
+        "gsm8k": [{"question": f"Case {n}: 3 + 4?", "answer": "#### 7"} for n in range(20)],
+        "aqua": [
+            {"question": f"Case {n}: 3 + 4?", "options": ["A)5", "B)7", "C)9", "D)1", "E)2"], "correct": "B"}
+            for n in range(20)
+        ],
+        "multiarith": [{"question": f"Case {n}: 3 + 4?", "final_ans": "7"} for n in range(20)],
+        "svamp": [
+            {"ID": f"chal-{n}", "Body": f"Case {n}.", "Question": "3 + 4?", "Answer": 7.0} for n in range(20)
+        ],
+        "mmlu": [
+            {"question": f"Case {n}: 3 + 4?", "choices": options, "answer": 1,
+             "subject": "elementary_mathematics"} for n in range(20)
+        ],
+    }  # fmt: skip
+    path = folder / "test.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records[benchmark]))
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("benchmark", names("benchmark"))
+@pytest.mark.parametrize("name", names("system"))
+def test_every_system_runs_on_every_benchmark(
+    run: Run, root: Path, tmp_path: Path, benchmark: str, name: str
+):
+    def answers(messages: Any) -> str:
+        text = messages[-1]["content"]
+        said = "B" if "<letter>" in text else str(sum(map(ord, messages[0]["content"])) % 3)
+        return f"Seen {len(text)}. The answer is {said}"
+
+    with scripted_server(answers) as server:
+        told = run(
+            "run", benchmark, "--data", data_of(benchmark, root, tmp_path), "--system", name, "--model", "m",
+            "--base-url", server.base_url, "--limit", "20", "-o", tmp_path / "r", "--format", "md",
+            "--embedder", "hashing", "--threads", "16",
+        )  # fmt: skip
+    assert told.code == 0, told.err
+    table = [line for line in told.out.splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in table}) == 1
+    assert len(table) == 3
+    traces = list(read(tmp_path / "r" / "traces.jsonl"))
+    assert len(traces) == 20
+    assert used(traces) == (server.tokens_in, server.tokens_out)
+    assert not [step.error for trace in traces for step in trace.steps if step.error]
+    chosen = system(name)
+    kind = "choice" if benchmark in ("aqua", "mmlu") else "number"
+    agents = [agent.name for agent in chosen.agents(kind)]
+    wiring = chosen.wiring(0)
+    expected = {(f"{t}.{agents[i]}", f"{t}.{agents[j]}") for t, i, j in np.argwhere(wiring.within)}
+    expected |= {(f"{t}.{agents[i]}", f"{t + 1}.{agents[j]}") for t, i, j in np.argwhere(wiring.across)}
+    for trace in traces:
+        found = {(one.source, step.id) for step in trace.steps if step.kind == "agent" for one in step.heard}
+        assert found == expected
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_goes_on_and_pays_for_nothing_twice(tmp_path: Path, data: Path):
+    data.write_text(questions(30))
+    threads = 4
+    with scripted_server(reply, latency_s=0.02) as server:
+        command = [sys.executable, "-m", "counterpoint", *map(str, sent(
+            server, data, tmp_path / "r", "--system", "vanilla", "--threads", threads, "--resume",
+        ))]  # fmt: skip
+        for upto in (60, 150):
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            deadline = time.monotonic() + 60
+            while len(server.requests) < upto and time.monotonic() < deadline:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        before = [json.loads(line) for line in (tmp_path / "r" / "log.jsonl").read_text().splitlines()]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    calls = [json.loads(line) for line in (tmp_path / "r" / "log.jsonl").read_text().splitlines()]
+    kept = [(one["job"], one["call"]) for one in calls if one["event"] == "call"]
+    assert len(kept) == len(set(kept)) == 30 * 9
+    assert next(one for one in before if one["event"] == "call") in calls
+    complete = sum(request.complete for request in server.requests)
+    assert 270 <= complete <= 270 + 2 * threads
+    traces = list(read(tmp_path / "r" / "traces.jsonl"))
+    assert len(traces) == 30
+    replies = [one["reply"] for one in calls if one["event"] == "call"]
+    assert used(traces)[0] == sum(one["tokens_in"] for one in replies)
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_a_folder_that_goes_on(tmp_path: Path, data: Path):
+    data.write_text(questions(20))
+    with scripted_server(reply, latency_s=0.05) as server:
+        command = [sys.executable, "-m", "counterpoint", *map(str, sent(server, data, tmp_path / "r"))]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while len(server.requests) < 20:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "--resume" in told
+        assert "Traceback" not in told
+        done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0
+    assert sum(request.complete for request in server.requests) == 20 * 9
+    assert len(list(read(tmp_path / "r" / "traces.jsonl"))) == 20
