@@ -9,6 +9,7 @@ __all__ = ["TABLE"]
 
 TABLE: dict[str, str] = {
     "chat_http": "counterpoint.models.chat_http:ChatHTTP",
+    "chat_local": "counterpoint.models.chat_local:ChatLocal",
     "simulated": "counterpoint.models.simulated:Simulated",
     "scripted": "counterpoint.models.scripted:Scripted",
 }
