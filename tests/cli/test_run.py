@@ -235,11 +235,9 @@ def miniature(benchmark: str, folder: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("benchmark", names("benchmark"))
+@pytest.mark.parametrize("dataset", names("benchmark"))
 @pytest.mark.parametrize("name", names("system"))
-def test_every_system_runs_on_every_benchmark(
-    run: Run, root: Path, tmp_path: Path, benchmark: str, name: str
-):
+def test_every_system_runs_on_every_benchmark(run: Run, root: Path, tmp_path: Path, dataset: str, name: str):
     def answers(messages: Any) -> str:
         text = messages[-1]["content"]
         said = "B" if "<letter>" in text else str(sum(map(ord, messages[0]["content"])) % 3)
@@ -247,7 +245,7 @@ def test_every_system_runs_on_every_benchmark(
 
     with scripted_server(answers) as server:
         told = run(
-            "run", benchmark, "--data", data_of(benchmark, root, tmp_path), "--system", name, "--model", "m",
+            "run", dataset, "--data", data_of(dataset, root, tmp_path), "--system", name, "--model", "m",
             "--base-url", server.base_url, "--limit", "20", "-o", tmp_path / "r", "--format", "md",
             "--embedder", "hashing", "--threads", "16",
         )  # fmt: skip
@@ -260,7 +258,7 @@ def test_every_system_runs_on_every_benchmark(
     assert used(traces) == (server.tokens_in, server.tokens_out)
     assert not [step.error for trace in traces for step in trace.steps if step.error]
     chosen = system(name)
-    kind = "choice" if benchmark in ("aqua", "mmlu") else "number"
+    kind = "choice" if dataset in ("aqua", "mmlu") else "number"
     agents = [agent.name for agent in chosen.agents(kind)]
     wiring = chosen.wiring(0)
     expected = {(f"{t}.{agents[i]}", f"{t}.{agents[j]}") for t, i, j in np.argwhere(wiring.within)}
