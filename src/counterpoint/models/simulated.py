@@ -47,7 +47,6 @@ __all__ = ["Simulated"]
 
 _ADVERSARY = re.compile(r"\badversar", re.IGNORECASE)
 _PROGRAM = re.compile(r"```python")
-_LINE = re.compile(r"[^\n]*\banswer\b[^\n]*", re.IGNORECASE)
 _SPEAKER = re.compile(r"^\[[^\]\n]+\]$", re.MULTILINE)
 _PHRASES = (
     "first we take what is given",
@@ -169,8 +168,12 @@ def _heard(shown: str, example: Example) -> list[_Heard]:
         blocks = blocks[0].splitlines()
     found = []
     for block in blocks:
-        lines = [line for line in _LINE.findall(block) if "<" not in line]  # no form of an answer
-        answers = [read_answer(line, kind=example.kind, options=example.options or None) for line in lines]
+        lines = [line for line in block.splitlines() if "answer" in line.casefold()]
+        answers = [
+            read_answer(line, kind=example.kind, options=example.options or None)
+            for line in lines
+            if "<" not in line  # the form of an answer is none
+        ]
         said = [answer for answer in answers if answer is not None]
         if said:
             found.append(_Heard(said[-1], max(block.splitlines(), key=len)))
