@@ -1,4 +1,4 @@
-"""Every extension point on one screen: what a metric, adapter, embedder or model has to be.
+"""Every extension point on one screen: what a metric, adapter, embedder, judge or model has to be.
 
 A thing is added by one file and one line in its folder's table; see docs/adding.md.
 """
@@ -112,6 +112,54 @@ Topology = Callable[[int, int, int], Wiring]
 
 
 @dataclass(frozen=True)
+class Statement:
+    """One proposition that a text puts forward."""
+
+    text: str
+    start: int
+    end: int
+    """Where it stands in the text; ``start == end`` where that is not known."""
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """The propositions of one text."""
+
+    statements: tuple[Statement, ...]
+    capped: int = 0
+    """Propositions left out because of the cap."""
+    reason: str = ""
+    """Why the text could not be decomposed; empty where it could."""
+
+
+class Decomposer(Protocol):
+    """Texts to their propositions; an attribute ``id`` goes into signatures."""
+
+    def __call__(self, texts: Sequence[str], /) -> list[Decomposition]: ...
+
+
+Question = Literal["preservation", "support", "contradiction", "stance"]
+"""What a judge is asked about a pair (text, claim): does the text carry all that the claim says; does it, as
+the source, entail the claim; does it contradict the claim; how far does who wrote it stand behind the claim."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A judge's answer: a score in [0, 1], or None with a reason."""
+
+    score: float | None
+    reason: str = ""
+    ambiguous: bool = False
+    """The judge's word and number did not agree, also when asked again; the number decides."""
+
+
+class Judge(Protocol):
+    """Answers a question about pairs of texts, (text, claim); an attribute ``id`` goes into signatures."""
+
+    def __call__(self, question: Question, pairs: Sequence[tuple[str, str]], /) -> list[Verdict]: ...
+
+
+@dataclass(frozen=True)
 class Source:
     """One file (or standard input) as an adapter sees it."""
 
@@ -156,6 +204,8 @@ class Context:
     """Grade from the texts even where the trace says ``correct``."""
     gold_given: bool = False
     """The gold answer was given beside the trace: grade anew."""
+    judges: Callable[..., tuple[Judge, Decomposer]] | None = None
+    """``judges(**options)``: who judges claims and who finds them, by the names in a metric's parameters."""
     memo: dict[str, Any] = field(default_factory=dict)
 
     def once(self, key: str, make: Callable[[], T]) -> T:

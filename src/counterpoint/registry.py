@@ -22,7 +22,9 @@ __all__ = ["KINDS", "lookup", "names", "parse_call", "plural", "suggest"]
 KINDS: dict[str, str] = {
     "adapter": "counterpoint.adapters",
     "benchmark": "counterpoint.benchmarks",
+    "decomposer": "counterpoint.judges.decomposers",
     "embedder": "counterpoint.models.embed",
+    "judge": "counterpoint.judges",
     "model": "counterpoint.models",
     "metric": "counterpoint.metrics",
     "protocol": "counterpoint.runtime.protocols",
