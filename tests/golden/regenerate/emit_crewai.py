@@ -67,9 +67,11 @@ def main(out: Path) -> None:
     prompts.update(without_text(prompts))
     recorder = Recorder()
     CrewAIInstrumentor().instrument(tracer_provider=recorder.provider)
-    model = LLM(model="scripted", provider="openai")
 
     def agent(name: str, **more: Any) -> Agent:
+        model = LLM(
+            model="scripted", provider="openai"
+        )  # One each: CrewAI sums the counts of every agent's own.
         return Agent(role=name, goal="A good sentence.", backstory=f"You are the {name}.", llm=model, **more)
 
     planner, writer, critic = agent("planner"), agent("writer"), agent("critic", allow_delegation=True)

@@ -66,7 +66,7 @@ def main() -> None:
         module = loaded(script)
         python = installed(environment, module.REQUIREMENTS)
         words = recorded(python, script, module.LINES, place)
-        keep(place / "out", words)
+        keep(place / "out", words, getattr(module, "BUILT_IN", ()))
 
 
 def loaded(script: Path) -> ModuleType:
@@ -134,13 +134,18 @@ def speaker(lines: Mapping[str, Sequence[str | Say]]) -> Callable[[list[Any]], s
     return reply
 
 
-def keep(out: Path, words: Mapping[str, str]) -> None:
-    """Puts scrubbed files into the golden folders, and what is read from each beside it."""
+def keep(out: Path, words: Mapping[str, str], built_in: Sequence[str]) -> None:
+    """Puts scrubbed files into the golden folders, and what is read from each beside it.
+
+    ``built_in`` are patterns of the framework's own long prompts, which are not ours to give away.
+    """
     files = sorted(file for file in out.glob("*/*") if file.is_file())
     texts = [file.read_text("utf-8") for file in files]
     scrubber = Scrubber(texts, words)
     for file, text in zip(files, texts, strict=True):
         clean = scrubber.clean(text)
+        for pattern in built_in:
+            clean = re.sub(pattern, "(built in)", clean)
         target = GOLDEN / file.parent.name / file.name
         size = len(clean.encode("utf-8"))
         print(f"{target.relative_to(GOLDEN)}: {size:,} bytes")
