@@ -6,9 +6,9 @@ Prints the table of docs/metrics/uptake.md: Kendall's tau-b between both, with a
 1,000 resamples of runs; on the bundled traces, and on simulated teams. In the simulation it is known who used
 whom, so that the edges have a precision and a recall too.
 
-A simulated step takes over a text that it heard, words (some by a synonym) and answer; or stays with its agent's
-own last one; or solves anew. How often, how often agents are right, who hears whom, and how often a step says
-its answer differ from team to team. The decision is the vote of the last answers.
+A simulated step takes over a text that it heard, words (some by a synonym) and answer; or stays with its
+agent's own last one; or solves anew. How often, how often agents are right, who hears whom, and how often a
+step says its answer differ from team to team. The decision is the vote of the last answers.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ journey|film movie|photo picture|book volume|letter note|street lane|river strea
 farmer grower|meal dish|bread loaf|lamp light|box crate|border edge|corner angle|weight mass|length extent
 height altitude|area region|cloud mist|wind breeze|fire blaze|noise sound|smell odor|danger risk|help aid
 illness disease|idea thought|talk speech|fight struggle|joy delight|sadness grief|anger rage|fear terror"""
-SYNONYMS = {first: second for first, second in (pair.split() for pair in PAIRS.replace("\n", " ").split("|")
-            if len(pair.split()) == 2)}  # fmt: skip
+SPLIT = [pair.split() for pair in PAIRS.replace("\n", " ").split("|")]
+SYNONYMS = {pair[0]: pair[1] for pair in SPLIT if len(pair) == 2}
 WORDS = list(SYNONYMS)
-GLUE = "the of and to in is that for it with as by we this on be at from so then".split()
+GLUE = ["the", "of", "and", "to", "in", "is", "that", "for", "it", "with",
+        "as", "by", "we", "this", "on", "be", "at", "from", "so", "then"]  # fmt: skip
 
 
 def said(content: list[str], rng: random.Random) -> str:
@@ -160,7 +161,8 @@ def truth(teams: list[Team], by: str, embed: Embedder | None) -> None:
             context = Context(trace=made.trace, graph=CollaborationGraph(made.trace), embed=embed)
             found = uptake(context, by=by, threshold=level)
             names = [step.id for step in found.steps]
-            taken = {(names[i], names[j]) for i, j in found.pairs[found.taken].tolist() if names[j] != "final"}
+            pairs = found.pairs[found.taken].tolist()
+            taken = {(names[i], names[j]) for i, j in pairs if names[j] != "final"}
             useful = {name for name, flag in found.useful.items() if flag} - {"final"}
             counts += [
                 len(taken & made.used), len(taken), len(made.used),

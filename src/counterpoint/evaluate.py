@@ -54,6 +54,7 @@ class Settings:
     embedder: str | Embedder = "default"
     cache: bool = True
     run: str = ""
+    observe: Callable[[Context], Any] | None = None
 
     @property
     def embeds(self) -> bool:
@@ -75,6 +76,7 @@ def evaluate(
     workers: int | None = None,
     cache: bool = True,
     run: str | None = None,
+    observe: Callable[[Context], Any] | None = None,
 ) -> Scores:
     """Every metric on every trace.
 
@@ -92,6 +94,7 @@ def evaluate(
     workers: processes; None or 1: this one.
     cache: keep vectors on disk between runs.
     run: name of the run in the rows; None: the path that ``traces`` was read from.
+    observe: also called with each trace's context; what it returns is kept in ``Scores.observed``.
 
     Raises
     ------
@@ -108,14 +111,17 @@ def evaluate(
         embedder=str(embedder) if isinstance(embedder, Path) else embedder,
         cache=cache,
         run=str(getattr(traces, "run", "")) if run is None else run,
+        observe=observe,
     )
     settings = _checked(settings)
     rows: list[Row] = []
     infos: list[TraceInfo] = []
+    observed: list[Any] = []
     unmatched = 0
     warnings: dict[str, None] = {}
     for chunk in _chunks(traces, settings, workers):
         rows.extend(chunk.rows)
+        observed.extend(chunk.observed)
         infos.extend(chunk.infos)
         unmatched += chunk.unmatched
         warnings.update(dict.fromkeys(chunk.warnings))
@@ -123,7 +129,7 @@ def evaluate(
         warnings[f"{unmatched} of {len(infos)} traces found no gold answer in the one given"] = None
     if not infos:
         warnings["no traces to score"] = None
-    return Scores(rows, infos, list(warnings))
+    return Scores(rows, infos, list(warnings), observed)
 
 
 def _checked(settings: Settings) -> Settings:
@@ -158,6 +164,7 @@ class _Chunk:
     infos: list[TraceInfo]
     unmatched: int
     warnings: list[str]
+    observed: list[Any]
 
 
 def _chunks(traces: Iterable[Trace], settings: Settings, workers: int | None) -> Iterator[_Chunk]:
@@ -215,7 +222,7 @@ class _Judge:
         self.signatures = [_signature(chosen, settings, self.embed) for chosen in settings.metrics]
 
     def __call__(self, traces: list[Trace]) -> _Chunk:
-        chunk = _Chunk([], [], 0, list(self.warnings))
+        chunk = _Chunk([], [], 0, list(self.warnings), [])
         contexts = []
         for trace in traces:
             context, matched = self._context(trace)
@@ -231,6 +238,11 @@ class _Judge:
                 TraceInfo(self.settings.run, trace.id, trace.system, task_id(trace), seed(trace))
             )
             chunk.rows.extend(self._rows(context))
+            if self.settings.observe is not None:
+                try:
+                    chunk.observed.append(self.settings.observe(context))
+                except Exception as error:  # what is beside the scores must not cost them
+                    chunk.warnings.append(f"{trace.id}: left out of the findings: {error}")
             chunk.warnings.extend(f"{trace.id}: {warning}" for warning in trace.warnings)
         return chunk
 

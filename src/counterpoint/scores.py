@@ -89,15 +89,24 @@ class Document(Struct, frozen=True):
 class Scores:
     """Rows in the order trace, then metric."""
 
-    def __init__(self, rows: list[Row], traces: list[TraceInfo], warnings: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        rows: list[Row],
+        traces: list[TraceInfo],
+        warnings: Iterable[str] = (),
+        observed: Iterable[Any] = (),
+    ) -> None:
         self.rows = rows
         self.traces = traces
         self.warnings = list(warnings)
+        self.observed = list(observed)
+        """What ``evaluate(observe=...)`` returned of each trace; it is not written."""
 
     def __add__(self, other: Scores) -> Scores:
         """Both evaluations as one."""
         warnings = dict.fromkeys([*self.warnings, *other.warnings])
-        return Scores(self.rows + other.rows, self.traces + other.traces, warnings)
+        observed = [*self.observed, *other.observed]
+        return Scores(self.rows + other.rows, self.traces + other.traces, warnings, observed)
 
     @property
     def metrics(self) -> list[str]:

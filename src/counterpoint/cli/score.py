@@ -47,9 +47,11 @@ def score(
     keep_secrets: options.KeepSecrets = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Read traces, compute metrics, print a table: per system and over all."""
+    """Read traces, compute metrics, print a table: per system and over all, and what to change."""
     choose(format, FORMATS, "--format")
     choose(engine, ("local",), "--engine")
+    from counterpoint.findings import observe
+
     readings = open_readings(
         paths,
         format=format_from,
@@ -74,6 +76,7 @@ def score(
         embedder=embedder,
         workers=workers,
         cache=not no_cache,
+        observe=observe if format == "table" else None,
     )
     show(scores, format, output, keep_secrets=keep_secrets)
     finish(readings, scores, quiet=quiet)

@@ -53,6 +53,7 @@ TABLE: dict[str, str] = {
     "information_survival": "counterpoint.metrics.planted:INFORMATION_SURVIVAL",
     "mast_modes": "counterpoint.metrics.mast:MAST_MODES",
     "upr_uptake": "counterpoint.metrics.uptake:UPR_UPTAKE",
+    "blame": "counterpoint.metrics.blame:BLAME",
 }
 
 DEFAULT: tuple[str, ...] = tuple(TABLE)[:14]

@@ -45,10 +45,12 @@ __all__ = [
     "Removable",
     "Saving",
     "amount",
+    "answer_sides",
     "common_unit",
     "counterfactual",
     "largest_removable",
     "loses_nothing",
+    "paired_change",
     "reduced",
     "removals",
     "saving",
@@ -177,8 +179,8 @@ def counterfactual(
     _refuse_unknown(contexts, removal)
     changes = []
     for name in measures:
-        sides = [_sides(context, removal, name) for context in contexts]
-        changes.append(_change(name, contexts, sides))
+        sides = [(task_id(context.trace), _sides(context, removal, name)) for context in contexts]
+        changes.append(paired_change(name, sides))
     return Counterfactual(removal, tuple(changes))
 
 
@@ -204,7 +206,11 @@ def _sides(context: Context, removal: Removal, measure: str) -> Sides:
         return _metric_sides(context, removal, IDS if measure == "ids" else UPR)
     if measure in ("tokens", "cost_usd"):
         return _cost_sides(context, removal, measure)
-    found = recording(context)
+    return answer_sides(recording(context), removal, measure)
+
+
+def answer_sides(found: Recording | str, removal: Removal, measure: str) -> Sides:
+    """``answer``, ``vote`` or ``accuracy`` of a recording, with and without."""
     if not isinstance(found, Recording):
         return found
     outcome = found.outcome(removal)
@@ -243,14 +249,15 @@ def _cost_sides(context: Context, removal: Removal, measure: str) -> Sides:
     return spent.usd, max(0.0, spent.usd - saved.usd)
 
 
-def _change(name: str, contexts: Sequence[Context], sides: Sequence[Sides]) -> Change:
+def paired_change(name: str, sides: Iterable[tuple[str, Sides]]) -> Change:
+    """A measure with and without over tasks, from (task, sides) of each trace."""
     tasks: dict[str, list[tuple[float, float]]] = {}
     reasons = []
-    for context, side in zip(contexts, sides, strict=True):
+    for task, side in sides:
         if isinstance(side, str):
             reasons.append(side)
         else:
-            tasks.setdefault(task_id(context.trace), []).append(side)
+            tasks.setdefault(task, []).append(side)
     if not tasks:
         reason = reasons[0] if reasons else "there is no trace"
         return Change(name, None, None, None, None, None, 0, len(reasons), reason)

@@ -84,14 +84,16 @@ def uptake_shares(
     known = _bag(given, numbers)
     weight = _weights(bags, len(numbers))
     fresh = [bag - known for bag in bags]
+    whole = [sum([weight[term] for term in bag]) for bag in fresh]
     before = previous_turns(speakers if speakers is not None else range(n))
+    bags.append(frozenset())  # what one who speaks for the first time said before: the bag at -1
+    later = [bags[node] - bags[before[node]] for node in range(n)]
     shares = np.zeros(len(pairs))
-    for number, (source, target) in enumerate(pairs.tolist()):
-        new = fresh[source]
-        if before[target] >= 0 and before[target] != source:
-            new = new - bags[before[target]]
-        if said := new & bags[target]:
-            shares[number] = sum([weight[term] for term in said]) / sum([weight[term] for term in new])
+    for number, (source, target) in enumerate(zip(*pairs.T.tolist(), strict=True)):
+        own = before[target] == source  # an agent's own turn before is the source, not what it knew already
+        if said := fresh[source] & (bags[target] if own else later[target]):
+            held = [] if own else [weight[term] for term in fresh[source] & bags[before[target]]]
+            shares[number] = sum([weight[term] for term in said]) / (whole[source] - sum(held))
     return shares
 
 
@@ -196,7 +198,7 @@ def useful_steps(n: int, edges: object, final: Iterable[int]) -> Flags:
     """
     _, pairs = index_edges((n, edges))
     sources: list[list[int]] = [[] for _ in range(n)]
-    for source, target in pairs.tolist():
+    for source, target in zip(*pairs.T.tolist(), strict=True):
         sources[target].append(source)
     useful = np.zeros(n, dtype=bool)
     waiting = list(final)

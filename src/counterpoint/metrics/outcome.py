@@ -135,6 +135,10 @@ def _read(context: Context, text: str, *, fallback: bool) -> str | None:
 
 def run_answer(context: Context) -> str | None:
     """The run's answer: as recorded, else its last decision step's, else its last agent step's."""
+    return context.once("run_answer", lambda: _run_answer(context))
+
+
+def _run_answer(context: Context) -> str | None:
     trace = context.trace
     if trace.answer is not None:
         return trace.answer
@@ -147,6 +151,10 @@ def run_answer(context: Context) -> str | None:
 
 def run_correct(context: Context) -> bool | None:
     """Whether the run is right; None where neither grade nor gold answer is known."""
+    return context.once("run_correct", lambda: _run_correct(context))
+
+
+def _run_correct(context: Context) -> bool | None:
     trace = context.trace
     graded_anew = (context.gold_given or context.regrade) and trace.gold is not None
     if trace.correct is not None and not graded_anew:

@@ -15,7 +15,7 @@ What counts
 * The vote is by the last answer of each agent that gave one, each once. A tie is worth the share of right
   answers among those tied.
 * The run's answer stays where it won the vote and still does, or where it did not win it and somebody still
-  gives it; one that no agent ever gave stays where the vote does. Else the vote of the replay stands in for it.
+  gives it; one that no agent gave stays where the vote does. Else the vote of the replay stands in for it.
 
 Source: ours.
 """

@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as modified
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ from counterpoint.metrics.influence import (
     uptake_shares,
     useful_steps,
 )
-from counterpoint.metrics.outcome import run_answer, run_correct, step_answer, step_correctness
+from counterpoint.metrics.near import codes
+from counterpoint.metrics.outcome import run_answer, run_correct, step_answers, step_correctness
 from counterpoint.registry import suggest
 from counterpoint.score import Score
 from counterpoint.trace import Step
@@ -105,7 +107,8 @@ def _uptake(context: Context, by: str, threshold: float | None) -> Uptake:
         cut = threshold if threshold is not None else TEXT if kind == "text" else EMBEDDING
         likeness = _likeness(context, steps, links, speakers, kind)
         taken |= uptake_edges(links, likeness, threshold=cut, answers=answers, speakers=speakers)
-    between = np.array([speakers[i] != speakers[j] for i, j in links.tolist()], dtype=bool)
+    who = codes(speakers)
+    between = who[links[:, 0]] != who[links[:, 1]]
     given = np.array(answers)[links]
     taken |= ~between & (given[:, 0] == given[:, 1]) & (given[:, 0] >= 0)  # an agent stays with its answer
     final = _final(context, steps, pairs, answers)
@@ -129,9 +132,8 @@ def reading_graph(context: Context) -> CollaborationGraph:
 
 def commitments(context: Context, steps: Sequence[Step]) -> list[int]:
     """Answer classes of agent and decision steps; a decision commits to the run's answer."""
-    answers = [
-        run_answer(context) if step.kind == "decision" else step_answer(context, step) for step in steps
-    ]
+    given = step_answers(context)
+    answers = [run_answer(context) if step.kind == "decision" else given[step.id] for step in steps]
     right = step_correctness(context).correct
     won = bool(right) and run_correct(context) is True
     return answer_classes(
@@ -162,7 +164,8 @@ def _final(context: Context, steps: Sequence[Step], pairs: Edges, answers: Seque
     if decision is not None:
         return decision
     agents = [i for i in backward if steps[i].kind == "agent"]
-    given = answer_classes([run_answer(context), *(step_answer(context, steps[i]) for i in agents)])
+    said = step_answers(context)
+    given = answer_classes([run_answer(context), *(said[steps[i].id] for i in agents)])
     for index, answer in zip(agents, given[1:], strict=True):
         if answer >= 0 and answer == given[0]:
             return index
@@ -194,10 +197,20 @@ def _upr_uptake(context: Context, *, by: str, level: float | None, threshold: An
     return replace(score, parts=parts, detail={**score.detail, "final": found.final.id})
 
 
-UPR_UPTAKE = Metric(
+class _UptakeMetric(Metric):
+    """A metric that needs an embedder only where it is asked to compare by one."""
+
+    def bind(self, **parameters: Any) -> Metric:
+        bound = super().bind(**parameters)
+        if bound.bound.get("by", "text") == "text":
+            return bound
+        return modified(bound, needs=tuple(dict.fromkeys([*bound.needs, "embedder"])))
+
+
+UPR_UPTAKE = _UptakeMetric(
     "upr_uptake", 1, "share of communication paths on which too few steps reached the final answer",
     _upr_uptake, (0, 1), "lower", "share of paths", "ours: UPR (arXiv:2507.13190, eq. 3) on useful steps",
     ("texts", "transfers"),
     parameters={"by": "text", "level": None, "threshold": 0.5, "paths": "subpath"},
-    settings=("evidence", "answers", "profile", "embedder"),
+    settings=("evidence", "answers", "profile"),
 )  # fmt: skip

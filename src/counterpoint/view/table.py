@@ -11,9 +11,11 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from counterpoint.findings import ASSUMPTION, findings
 from counterpoint.metrics import metric
 from counterpoint.registry import names
 from counterpoint.scores import Scores, Summary, plain
+from counterpoint.secrets import mask
 
 __all__ = ["arrow", "interval_text", "number", "summary", "text"]
 
@@ -41,7 +43,7 @@ def text(scores: Scores, *, keep_secrets: bool = False) -> str:
 
 
 def summary(scores: Scores, *, keep_secrets: bool = False, width: int = 120) -> RenderableType:
-    """Per system and over all: mean, 95 % interval, undefined rows; then why rows are undefined."""
+    """Per system and over all: mean, 95 % interval, undefined rows; why rows are undefined; then findings."""
     entries = [Summary(**plain(entry, keep_secrets=keep_secrets)) for entry in scores.summary()]
     systems = list(dict.fromkeys(entry.system for entry in entries))
     if len(systems) == 2:  # one system: the fold over all says the same again
@@ -56,6 +58,7 @@ def summary(scores: Scores, *, keep_secrets: bool = False, width: int = 120) -> 
         parts.append(Text())
     parts.extend(_reasons(entries))
     parts.append(Text(_signature(scores), style="dim"))
+    parts.extend(_findings(scores, keep_secrets))
     return Group(*parts)
 
 
@@ -134,6 +137,22 @@ def _reasons(entries: list[Summary]) -> Iterator[Text]:
         yield Text(f"... and {len(told) - REASONS} more reasons (--format json has all)", style="yellow")
     if told:
         yield Text()
+
+
+def _findings(scores: Scores, keep_secrets: bool) -> Iterator[Text]:
+    """What to change, where the traces were looked at for it; a line each."""
+    found = findings(scores.observed)
+    if not found:
+        return
+    yield Text()
+    yield Text("what to change", style="bold")
+    several = len(scores.systems) > 1
+    for number, finding in enumerate(found, 1):
+        name = f"{finding.system}: " if several else ""
+        said = f"{number}. {name}{finding}"
+        yield Text(_line(said if keep_secrets else mask(said)))
+    if any(finding.is_estimate for finding in found):
+        yield Text(f"Without: {ASSUMPTION}", style="dim")
 
 
 def _signature(scores: Scores) -> str:
