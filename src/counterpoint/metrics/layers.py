@@ -39,6 +39,7 @@ from counterpoint.errors import UsageError
 from counterpoint.metrics import redundancy
 from counterpoint.metrics.near import WINDOW, clusters, codes, nearest_earlier, said, unit_rows
 from counterpoint.metrics.redundancy import NEAR
+from counterpoint.metrics.repetition import pieces
 from counterpoint.metrics.similarity import words
 from counterpoint.score import Score
 from counterpoint.trace import Step, parse_json
@@ -174,7 +175,6 @@ def _assignments(context: Context) -> tuple[list[tuple[Step, str]], int]:
     return [pair for pair in given if pair[0].text.strip() not in ("", whole)], len(requests) - len(clear)
 
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 LEAST_WORDS = 3
 """A shorter sentence claims nothing."""
 
@@ -185,7 +185,7 @@ def sentences(text: str) -> list[str]:
     >>> sentences("Yes. We need 4 tins. We need 4 tins!")
     ['we need 4 tins']
     """
-    found = (words(sentence) for sentence in _SENTENCE.split(text))
+    found = (words(piece) for piece in pieces(text))
     return list(dict.fromkeys(" ".join(tokens) for tokens in found if len(tokens) >= LEAST_WORDS))
 
 

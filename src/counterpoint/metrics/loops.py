@@ -194,7 +194,7 @@ class _Turns:
         said: list[set[int]] = []
         for content in contents:
             tokens = words(content)
-            numeric = [token for token in tokens if _NUMBER.fullmatch(token)]
+            numeric = [token for token in tokens if token[0].isdecimal()]
             self.numbers.append(tuple(_value(token) for token in numeric))
             plain = set(tokens).difference(numeric)
             said.append({vocabulary.setdefault(token, len(vocabulary)) for token in plain})

@@ -54,6 +54,8 @@ def _repeated(context: Context, text: Said) -> list[Step]:
     starts = np.flatnonzero(np.diff(action[order], prepend=-1))
     again: set[str] = set()
     for rows in np.split(order, starts[1:]):
+        if len(rows) < 2:
+            continue
         found = nearest_earlier(text.vectors[rows], NEAR, texts=text.texts[rows], window=OWN_WINDOW)
         again.update(text.steps[row].id for row in rows[found.index >= 0])
     silent: set[tuple[str, ...]] = set()

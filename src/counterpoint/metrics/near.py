@@ -26,12 +26,22 @@ from counterpoint.contracts import Context
 from counterpoint.errors import ModelError, UsageError
 from counterpoint.trace import Step
 
-__all__ = ["WINDOW", "Earlier", "Said", "clusters", "codes", "nearest_earlier", "said", "same_form", "unit_rows"]
+__all__ = [
+    "WINDOW",
+    "Earlier",
+    "Said",
+    "clusters",
+    "codes",
+    "nearest_earlier",
+    "said",
+    "same_form",
+    "unit_rows",
+]
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-WINDOW = 4096
+WINDOW = 2048
 """Rows before it that a row is compared with."""
 
 _BLOCK = 1024
@@ -82,10 +92,13 @@ def _said(context: Context) -> Said:
         return Said((), np.empty((0, 0)), empty, len(context.graph.steps), 0)
     count = getattr(context.embed, "truncated", None)
     number = codes([same_form(text) for text in texts])
-    first = np.unique(number, return_index=True)[1]
+    rows = unit_rows(context.embed(texts), len(texts))
+    first = np.unique(number, return_index=True)[1][number]
+    again = np.flatnonzero(first != np.arange(len(rows)))
+    rows[again] = rows[first[again]]
     return Said(
         steps,
-        unit_rows(context.embed(texts), len(texts))[first[number]],
+        rows,
         number,
         len(context.graph.steps) - len(steps),
         count(texts) if callable(count) else 0,
@@ -108,7 +121,7 @@ def codes(labels: Sequence[Hashable]) -> Indices:
 
 
 def unit_rows(vectors: ArrayLike, n: int) -> Floats:
-    """Rows of length 1; zero where there is no direction. Raises ModelError for what is not (n, d)."""
+    """New rows of length 1; zero where there is no direction. Raises ModelError for what is not (n, d)."""
     rows = np.asarray(vectors, dtype=np.float64)
     if rows.ndim != 2 or len(rows) != n:
         raise ModelError(f"the embedder gave shape {rows.shape} for {n} texts: it has to give ({n}, d)")
@@ -151,9 +164,8 @@ def nearest_earlier(
         if groups is not None:
             near &= groups[start:stop, None] != groups[None, low:stop]
         near_pairs += int(np.count_nonzero(near))
-        found = near.any(axis=1)
-        latest = stop - 1 - near[:, ::-1].argmax(axis=1)
-        index[start:stop][found] = latest[found]
+        found = np.flatnonzero(near.any(axis=1))
+        index[start + found] = stop - 1 - near[found, ::-1].argmax(axis=1)
     if texts is not None:
         equal = _equal_earlier(texts, groups)
         index = np.where(index < 0, equal, index)
@@ -187,12 +199,16 @@ def _blocks(vectors: Floats, threshold: float, window: int) -> Iterator[tuple[in
     """First row, first column, and which rows are near which columns: earlier ones within the window."""
     if window < 1:
         raise UsageError(f"window {window!r} is no number of steps of at least 1")
-    narrow = vectors.astype(np.float32)
-    for start in range(0, len(vectors), _BLOCK):
-        stop, low = min(start + _BLOCK, len(vectors)), max(0, start - window)
+    narrow, block = vectors.astype(np.float32), min(_BLOCK, max(window, 256))
+    for start in range(0, len(vectors), block):
+        stop, low = min(start + block, len(vectors)), max(0, start - window)
         cosines = narrow[start:stop] @ narrow[low:stop].T
         near = cosines > threshold + _DOUBT
-        rows, columns = ((cosines > threshold - _DOUBT) ^ near).nonzero()
+        at_least = cosines > threshold - _DOUBT
+        if np.count_nonzero(at_least) == np.count_nonzero(near):
+            rows = columns = np.empty(0, dtype=np.int64)
+        else:
+            rows, columns = (at_least ^ near).nonzero()
         for at in range(0, len(rows), _BLOCK * 16):  # too close to call in single precision
             some = slice(at, at + _BLOCK * 16)
             exact = np.einsum("ij,ij->i", vectors[start + rows[some]], vectors[low + columns[some]])

@@ -38,6 +38,7 @@ from numpy.typing import ArrayLike
 from counterpoint.contracts import Context, Metric
 from counterpoint.errors import UsageError
 from counterpoint.graph import index_edges, levels, topological_order
+from counterpoint.metrics.near import clusters
 from counterpoint.metrics.rolegraph import RoleGraph, actions, role_graph
 from counterpoint.score import Score
 
@@ -165,10 +166,8 @@ def content_redundancy(texts: Sequence[str], vectors: ArrayLike | None = None) -
 
 def near_clusters(vectors: ArrayLike, threshold: float = NEAR) -> int:
     """Number of clusters when vectors whose cosine is above ``threshold`` are linked."""
-    from scipy.sparse.csgraph import connected_components
-
     rows = np.asarray(vectors, dtype=np.float64)
-    return int(connected_components((rows @ rows.T > threshold).astype(np.int8), directed=False)[0])
+    return int(clusters(rows, threshold, window=max(1, len(rows))).max(initial=-1)) + 1
 
 
 def efficiency(n: int, edges: object, agents: Sequence[Hashable]) -> Score:

@@ -54,7 +54,7 @@ CHARACTERS_A_TOKEN = 4
 LONGEST_LABEL = 60
 """A passage may begin with the name of who said it, so long at most."""
 
-_PASSAGE = re.compile(r"(?:\\n|\n)+|(?<=[.!?])\s+|(?<=[。！？])")
+_ENDS = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
 _EDGE = " \t\r\"'`*#>|-•"
 
 
@@ -160,27 +160,52 @@ def repeats(turns: Sequence[Turn]) -> Iterator[tuple[int, int, int, int]]:
         known = held.setdefault(turn.agent, set())
         for place, text in enumerate(turn.shown):
             shown = repeated = 0
-            for whole, unlabeled in (passages := _passages(text)):
-                shown += len(whole)
-                if any(len(form) >= MIN_CHARACTERS and form in known for form in (whole, unlabeled)):
-                    repeated += len(whole)
+            passages = _passages(text)
+            for forms in passages:
+                shown += len(forms[0])
+                if not known.isdisjoint(forms) and any(_counts(form) and form in known for form in forms):
+                    repeated += len(forms[0])
                 if turn.recorded:
-                    known.update((whole, unlabeled))
-            known.update(passage for pair in passages for passage in pair)
+                    known.update(forms)
+            if not turn.recorded:
+                known.update(*passages)
             yield number, place, shown, repeated
-        known.update(passage for pair in _passages(turn.said) for passage in pair)
+        known.update(*_passages(turn.said))
+
+
+def _counts(passage: str) -> bool:
+    return len(passage) >= MIN_CHARACTERS
 
 
 @lru_cache(maxsize=4096)  # a text is heard by several, soon after it was said
-def _passages(text: str) -> tuple[tuple[str, str], ...]:
+def _passages(text: str) -> tuple[tuple[str, ...], ...]:
     """The passages of a text, as they are compared: whole, and without the name of who said it."""
-    found = []
-    for piece in _PASSAGE.split(text):
-        whole = " ".join(piece.casefold().split()).strip(_EDGE)
-        if whole:
-            colon = whole.find(": ", 0, LONGEST_LABEL + 2)
-            found.append((whole, whole[colon + 2 :].lstrip(_EDGE) if colon >= 0 else whole))
-    return tuple(found)
+    return tuple(forms for piece in pieces(text) if (forms := _forms(piece)))
+
+
+@lru_cache(maxsize=16_384)  # a passage stands in the prompts of several
+def _forms(piece: str) -> tuple[str, ...]:
+    whole = " ".join(piece.casefold().split()).strip(_EDGE)
+    colon = whole.find(": ", 0, LONGEST_LABEL + 2)
+    if colon >= 0:
+        return whole, whole[colon + 2 :].lstrip(_EDGE)
+    return (whole,) if whole else ()
+
+
+def pieces(text: str) -> list[str]:
+    """The lines and sentences of a text, with what stands around them; line breaks written in JSON count.
+
+    >>> pieces("Of 3.5 m. Or more?\\nNo")
+    ['Of 3.5 m.', 'Or more?', 'No']
+    """
+    if "\\" in text:
+        text = text.replace("\\n", "\n")
+    if text.isascii():  # sooner than by regular expression
+        for end in (". ", "! ", "? "):
+            text = text.replace(end, f"{end[0]}\n")
+    else:
+        text = _ENDS.sub("\n", text)
+    return text.splitlines()
 
 
 def _turns(context: Context) -> list[Turn]:
