@@ -23,12 +23,13 @@ LOCK := $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.
 unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 .NOTPARALLEL:
-.PHONY: help demo test format lock clean
+.PHONY: help demo test format golden lock clean
 
 help:
 	@echo 'make demo    score the bundled traces: no key, and no network once it is set up'
 	@echo 'make test    lint, format, types, tests; PYTEST_ARGS="-k graph" picks among the tests'
 	@echo 'make format  format the code, and fix what the linter can fix'
+	@echo 'make golden  FRAMEWORK=langgraph: run that framework and record its golden fixtures anew'
 	@echo 'make lock    pyproject.toml to requirements/ (needs uv); LOCK_ARGS=--upgrade takes the newest versions'
 	@echo 'make clean   remove .venv, caches and builds'
 
@@ -44,6 +45,9 @@ test: $(DEV) $(PROJECT)
 format: $(DEV)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+golden: $(DEV) $(PROJECT)
+	$(BIN)/python tests/golden/regenerate/run.py $(FRAMEWORK)
 
 lock:
 	$(LOCK) --group build --output-file requirements/runtime.txt $(LOCK_ARGS)
