@@ -1,0 +1,146 @@
+"""A server that misbehaves: the run ends, failures are named, and nothing is counted twice."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from counterpoint.benchmarks import gsm8k
+from counterpoint.contracts import Example
+from counterpoint.engine.folder import RunFolder
+from counterpoint.engine.jobs import Plan
+from counterpoint.engine.local import Report, run
+from counterpoint.models.chat_http import ChatHTTP
+from counterpoint.models.scripted import Fault, ScriptedServer, Turn, scripted_server
+from counterpoint.runtime.systems import system
+
+QUESTIONS = [Example(f"q{number}", f"What is {number} + 7?", str(number + 7)) for number in range(6)]
+SPOILED = "What is 3 + 7?"
+
+FAULTS = {
+    "429": (Fault.rate_limited(0.01), "HTTP 429"),
+    "500": (Fault.server_error(500), "HTTP 500"),
+    "503": (Fault.server_error(503), "HTTP 503"),
+    "dropped": (Fault.dropped(40), "connection failed"),
+    "dropped at once": (Fault.dropped(0), "connection failed"),
+    "garbage": (Fault.garbage(), "no JSON"),
+    "empty choices": (Fault.empty_choices(), "no choices"),
+    "stall": (Fault.stall(60), "no answer within"),
+}
+
+
+def sit(path: Path, server: ScriptedServer, name: str = "chain(rounds=1)", threads: int = 3) -> Report:
+    plan = Plan(gsm8k, "gsm8k", QUESTIONS, system(name), {"model": "m"})
+    model = ChatHTTP("m", base_url=server.base_url, retries=2, timeout_s=0.4, wait=lambda seconds: None)
+    folder = RunFolder(path, plan.config(), resume=False)
+    try:
+        return run(plan, folder, lambda seed, wait: model, threads=threads)
+    finally:
+        folder.close()
+        model.close()
+
+
+def used(report: Report) -> tuple[int, int]:
+    usages = [step.usage for trace in report.traces for step in trace.steps if step.usage is not None]
+    return sum(one.tokens_in or 0 for one in usages), sum(one.tokens_out or 0 for one in usages)
+
+
+class Spoiling:
+    """Answers everything but one question, whose first requests go wrong."""
+
+    def __init__(self, fault: Any, times: int) -> None:
+        self.fault, self.times = fault, times
+        self.seen: Counter[str] = Counter()
+        self.lock = threading.Lock()
+
+    def __call__(self, messages: Any) -> Any:
+        text = str(messages)
+        with self.lock:
+            self.seen[text] += 1
+            again = self.seen[text]
+        return self.fault if SPOILED in text and again <= self.times else "The answer is 10."
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_that_passes_is_no_failure_and_counts_no_token_twice(tmp_path, name):
+    fault, _ = FAULTS[name]
+    with scripted_server(Spoiling(fault, times=1)) as server:
+        report = sit(tmp_path, server)
+    assert report.failures == ()
+    assert len(report.traces) == 6
+    assert used(report) == (server.tokens_in, server.tokens_out)
+    assert report.progress.calls == 6 * 5
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_that_stays_is_named_for_its_question_and_agent(tmp_path, name):
+    fault, told = FAULTS[name]
+    with scripted_server(Spoiling(fault, times=99)) as server:
+        report = sit(tmp_path, server)
+    assert {one.trace for one in report.failures} == {"q3"}
+    assert len(report.failures) == 4, "each of the four agents; nobody is left to refer to"
+    assert all(told in one.error for one in report.failures)
+    assert report.traces[3].answer is None
+    assert report.traces[3].correct is False
+    assert [trace.answer for trace in report.traces if trace.id != "q3"] == ["10"] * 5
+    assert used(report) == (server.tokens_in, server.tokens_out)
+
+
+def test_a_wait_that_the_server_asks_for_is_kept(tmp_path):
+    waits: list[float] = []
+    plan = Plan(gsm8k, "gsm8k", QUESTIONS[:1], system("single"), {"model": "m"})
+    with scripted_server([Fault.rate_limited(2.5), "The answer is 7."]) as server:
+        folder = RunFolder(tmp_path, plan.config(), resume=False)
+        model = ChatHTTP("m", base_url=server.base_url, wait=waits.append)
+        report = run(plan, folder, lambda seed, wait: model)
+        folder.close()
+        model.close()
+    assert report.failures == ()
+    assert len(waits) == 1
+    assert waits[0] >= 2.5
+
+
+def test_a_refusal_is_named_paid_for_and_not_asked_again(tmp_path):
+    with scripted_server(Spoiling(Turn(refusal="I will not."), times=99)) as server:
+        report = sit(tmp_path, server, "single")
+        assert len(server.requests) == 6
+    assert [one.error for one in report.failures] == ["the model refused: I will not."]
+    assert used(report) == (server.tokens_in, server.tokens_out)
+
+
+@pytest.mark.parametrize("usage", [-5, 10**9])
+def test_wrong_numbers_of_tokens_break_nothing(tmp_path, usage):
+    with scripted_server(lambda _: Turn("The answer is 7.", tokens_in=usage, tokens_out=1)) as server:
+        report = sit(tmp_path, server, "single")
+    assert report.failures == ()
+    assert used(report) == (max(usage, 0) * 6, 6)
+
+
+def test_a_server_that_is_gone_ends_the_run_in_one_line(tmp_path):
+    with scripted_server("7") as server:
+        pass
+    begun = time.monotonic()
+    report = sit(tmp_path, server, "vanilla")
+    assert "none of the first 10 calls was answered" in report.stopped
+    assert time.monotonic() - begun < 20
+
+
+@pytest.mark.slow
+def test_more_than_two_hundred_calls_at_once_reach_the_endpoint_and_come_back(tmp_path):
+    many = [Example(f"q{number}", f"What is {number} + 7?", "7") for number in range(400)]
+    plan = Plan(gsm8k, "gsm8k", many, system("single"), {"model": "m"})
+    with scripted_server("The answer is 7.", latency_s=2.0) as server:
+        folder = RunFolder(tmp_path, plan.config(), resume=False)
+        model = ChatHTTP("m", base_url=server.base_url)
+        report = run(plan, folder, lambda seed, wait: model, threads=256)
+        folder.close()
+        model.close()
+        assert server.peak >= 200
+    assert report.failures == ()
+    assert len(report.traces) == 400 == len(server.requests)
+    assert used(report) == (server.tokens_in, server.tokens_out)
