@@ -6,7 +6,6 @@ model, and share its cache and budget.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,9 @@ from counterpoint.registry import lookup
 
 if TYPE_CHECKING:
     from counterpoint.contracts import ChatModel, Decomposer, Embedder, Judge
+    from counterpoint.judges.asking import Asker
 
-__all__ = ["CAP", "TABLE", "identity", "make"]
+__all__ = ["CAP", "TABLE", "make"]
 
 TABLE: dict[str, str] = {
     "lexical": "counterpoint.judges.lexical:Lexical",
@@ -30,8 +30,8 @@ CAP = 15
 
 def make(
     *,
-    judge: str = "lexical",
-    decomposer: str = "sentences",
+    judge: str | Judge = "lexical",
+    decomposer: str | Decomposer = "sentences",
     model: str = "",
     base_url: str = "",
     cap: int | None = None,
@@ -46,8 +46,8 @@ def make(
 
     Parameters
     ----------
-    judge: a name of `TABLE`.
-    decomposer: a name of `decomposers.TABLE`.
+    judge: a name of `TABLE`, or a judge.
+    decomposer: a name of `decomposers.TABLE`, or a decomposer.
     model, base_url: for ``llm``: the chat model and its endpoint; for ``nli``: the cross-encoder.
     cap: most claims of one text; None: `CAP` for ``llm``, no cap for ``sentences``.
     max_calls, max_usd: what may be spent on the chat model.
@@ -63,26 +63,28 @@ def make(
     asker = None
     if "llm" in (judge, decomposer):
         asker = _asker(model, base_url, chat, cache, calls=max_calls, usd=max_usd, dry_run=dry_run)
-    makers: dict[str, Callable[[], Any]] = {
-        "lexical": lambda: lookup("judge", judge)(embed),
-        "nli": lambda: lookup("judge", judge)(model),
-        "llm": lambda: lookup("judge", judge)(asker),
-    }
-    judging = makers.get(judge, lambda: lookup("judge", judge)())()
-    if decomposer == "llm":
-        return judging, lookup("decomposer", decomposer)(asker, cap=CAP if cap is None else cap)
-    return judging, lookup("decomposer", decomposer)(cap=cap)
+    return (
+        _judge(judge, model, embed, asker) if isinstance(judge, str) else judge,
+        _decomposer(decomposer, cap, asker) if isinstance(decomposer, str) else decomposer,
+    )
 
 
-def identity(judge: str, decomposer: str) -> dict[str, str]:
-    """Versions of who judges and who decomposes, for a signature; known without loading a model."""
-    return {
-        "judge_version": str(getattr(lookup("judge", judge), "VERSION", judge)),
-        "decomposer_version": str(getattr(lookup("decomposer", decomposer), "VERSION", decomposer)),
-    }
+def _judge(name: str, model: str, embed: Embedder | None, asker: Asker | None) -> Judge:
+    arguments: dict[str, tuple[Any, ...]] = {"lexical": (embed,), "nli": (str(model),), "llm": (asker,)}
+    made: Judge = lookup("judge", name)(*arguments.get(name, ()))
+    return made
 
 
-def _asker(model: str, base_url: str, chat: ChatModel | None, cache: Path | None, **limits: Any) -> Any:
+def _decomposer(name: str, cap: int | None, asker: Asker | None) -> Decomposer:
+    made: Decomposer
+    if name == "llm":
+        made = lookup("decomposer", name)(asker, cap=CAP if cap is None else cap)
+    else:
+        made = lookup("decomposer", name)(cap=cap)
+    return made
+
+
+def _asker(model: str, base_url: str, chat: ChatModel | None, cache: Path | None, **limits: Any) -> Asker:
     from counterpoint.judges.asking import Asker
 
     name = f"{model}@{base_url}" if base_url else model
@@ -90,5 +92,5 @@ def _asker(model: str, base_url: str, chat: ChatModel | None, cache: Path | None
         if not model:
             raise UsageError("judge=llm needs the name of a chat model: judge=llm, model=NAME, base_url=URL")
         where = {"base_url": base_url} if base_url else {}
-        chat = lookup("model", "chat_http")(model=model, temperature=0.0, **where)
+        chat = lookup("model", "chat_http")(model=str(model), temperature=0.0, **where)
     return Asker(chat, name=name or str(getattr(chat, "id", type(chat).__name__)), cache=cache, **limits)

@@ -72,7 +72,8 @@ class Lexical:
         shares = np.array([_contained(text, claim) for text, claim in pairs], dtype=np.float64)
         if self._embed is not None:
             # Equal texts are settled, and below the threshold nothing is decided by a factor of at most 1.
-            open_ = np.flatnonzero((shares > 0) & [text.strip() != claim.strip() for text, claim in pairs])
+            differ = np.array([text.strip() != claim.strip() for text, claim in pairs], dtype=bool)
+            open_ = np.flatnonzero((shares > 0) & differ)
             shares[open_] *= 0.8 + 0.2 * self._cosines([pairs[index] for index in open_.tolist()])
         return [float(share) for share in shares]
 
@@ -94,8 +95,8 @@ class Lexical:
 
     @staticmethod
     def _passages(source: str) -> tuple[str, ...]:
-        """The sentences of a source, and any two that follow each other."""
-        (found,) = Sentences()([source])
+        """The sentences of a source, what it asks included, and any two that follow each other."""
+        (found,) = Sentences(questions=True)([source])
         sentences = [statement.text for statement in found.statements]
         return (*sentences, *(f"{first} {second}" for first, second in pairwise(sentences)))
 

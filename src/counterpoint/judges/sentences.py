@@ -9,8 +9,8 @@ What counts
 * Sentences, list items and the rows of tables. A sentence is split at a semicolon, and at ", and", ", but",
   ", while", ", whereas" between two clauses that stand for themselves, each with a verb and no pronoun to
   resolve (English only). Numbers and negation always stay.
-* Left out: code blocks, questions, lines that only introduce what follows, repetitions within the text, and
-  fragments of nothing but pronouns and fillers.
+* Left out: code blocks, questions (unless asked for), lines that only introduce what follows, repetitions
+  within the text, and fragments of nothing but pronouns and fillers.
 * Formulas, inline code and links are never split. A line ends a sentence unless the next one goes on in lower
   case.
 
@@ -80,8 +80,8 @@ class Sentences:
 
     VERSION = f"sentences/1 (heuristic), sentencex {version('sentencex')}"
 
-    def __init__(self, *, cap: int | None = None) -> None:
-        self.cap = cap
+    def __init__(self, *, cap: int | None = None, questions: bool = False) -> None:
+        self.cap, self.questions = cap, questions
         self.id = f"{self.VERSION}, at most {cap}" if cap is not None else self.VERSION
 
     def __call__(self, texts: Sequence[str], /) -> list[Decomposition]:
@@ -90,7 +90,7 @@ class Sentences:
 
     def _decompose(self, text: str) -> Decomposition:
         found: dict[str, Statement] = {}
-        for start, end in _clauses(text):
+        for start, end in _clauses(text, self.questions):
             written = text[start:end]
             key = " ".join(written.casefold().split())
             if key not in found and is_content(written):
@@ -101,7 +101,7 @@ class Sentences:
         return Decomposition(kept, capped=len(statements) - len(kept))
 
 
-def _clauses(text: str) -> Iterator[Span]:
+def _clauses(text: str, questions: bool) -> Iterator[Span]:
     """Spans of the statements in ``text``, before repetitions and fragments are dropped."""
     shape = _shape(text)
     for start, end in _lines(shape):
@@ -114,7 +114,8 @@ def _clauses(text: str) -> Iterator[Span]:
             ending = text[first:last]
             if _MARKER.fullmatch(text, first, last) and end - start > last - first:
                 continue
-            if first < last and not _QUESTION.search(ending) and not ending.endswith((":", "：")):
+            asks = not questions and _QUESTION.search(ending)
+            if first < last and not asks and not ending.endswith((":", "：")):
                 yield from _split(shape, first, last)
 
 
