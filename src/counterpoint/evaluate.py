@@ -22,12 +22,14 @@ from msgspec.structs import replace
 
 from counterpoint.adapters.gold import read_gold
 from counterpoint.answers import read_answer
-from counterpoint.contracts import Context, Embedder, Metric
+from counterpoint.contracts import Context, Decomposer, Embedder, Judge, Metric
 from counterpoint.errors import CounterpointError, ModelError, UsageError
 from counterpoint.graph import CollaborationGraph
-from counterpoint.metrics import DEFAULT, metric
+from counterpoint.judges import make as make_judges
+from counterpoint.metrics import DEFAULT, metrics_of
 from counterpoint.models.embed import TextEmbedder
 from counterpoint.models.embed import embedder as load_embedder
+from counterpoint.models.vectors import cache_folder
 from counterpoint.score import Row, Score
 from counterpoint.scores import Scores, TraceInfo
 from counterpoint.trace import EVIDENCE, Trace, seed, task_id
@@ -101,7 +103,9 @@ def evaluate(
     UsageError: an unknown metric, parameter, profile or evidence level; profiles mixed in one request.
     """
     settings = Settings(
-        metrics=tuple(metric(name) for name in (DEFAULT if metrics is None else metrics)),
+        metrics=tuple(
+            chosen for name in (DEFAULT if metrics is None else metrics) for chosen in metrics_of(name)
+        ),
         profile=profile,
         evidence=evidence,
         answers=answers,
@@ -174,6 +178,8 @@ def _chunks(traces: Iterable[Trace], settings: Settings, workers: int | None) ->
         judge = _Judge(settings)
         yield from map(judge, batches)
         return
+    if any({"max_calls", "max_usd"} & set(chosen.bound) for chosen in settings.metrics):
+        raise UsageError("a budget for a judge is kept by one process: use workers=1 with it")
     try:
         pickle.dumps(settings)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -219,6 +225,11 @@ class _Judge:
                     raise UsageError(f"embedder {settings.embedder!r}: {error}") from None
                 self.embed_missing = f"no embedder: {error}"
                 self.warnings.append(self.embed_missing)
+        # Metrics that ask a judge embed claims, not whole steps.
+        self._reads_steps = any(
+            "embedder" in chosen.needs and "judge" not in chosen.needs for chosen in settings.metrics
+        )
+        self._judging: dict[str, tuple[Judge, Decomposer]] = {}
         self.signatures = [_signature(chosen, settings, self.embed) for chosen in settings.metrics]
 
     def __call__(self, traces: list[Trace]) -> _Chunk:
@@ -228,7 +239,7 @@ class _Judge:
             context, matched = self._context(trace)
             contexts.append(context)
             chunk.unmatched += not matched
-        if self.embed is not None:
+        if self.embed is not None and self._reads_steps:
             texts = [step.text for context in contexts for step in context.graph.steps if step.text.strip()]
             with suppress(CounterpointError):  # the metrics meet the same error and name it in their rows
                 self.embed.prefetch(texts)
@@ -265,8 +276,17 @@ class _Judge:
             answer_pattern=settings.answer_pattern,
             regrade=settings.regrade,
             gold_given=given is not None,
+            judges=self._judges,
         )
         return context, settings.gold is None or given is not None
+
+    def _judges(self, **options: Any) -> tuple[Judge, Decomposer]:
+        """A judge and a decomposer, the same for equal options, so that a budget holds for all traces."""
+        key = repr(sorted(options.items()))
+        if key not in self._judging:
+            cache = cache_folder() if self.settings.cache else None
+            self._judging[key] = make_judges(**options, embed=self.embed, cache=cache)
+        return self._judging[key]
 
     def _one(self, mapping: Mapping[str, Any]) -> Mapping[str, Any]:
         """The first mapping that was equal to this one, types included (1 and 1.0 are written unlike)."""

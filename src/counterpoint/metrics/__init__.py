@@ -12,7 +12,7 @@ from counterpoint.registry import lookup
 if TYPE_CHECKING:
     from counterpoint.contracts import Metric
 
-__all__ = ["DEFAULT", "TABLE", "metric"]
+__all__ = ["DEFAULT", "SETS", "TABLE", "metric", "metrics_of"]
 
 TABLE: dict[str, str] = {
     "accuracy": "counterpoint.metrics.outcome:ACCURACY",
@@ -54,10 +54,28 @@ TABLE: dict[str, str] = {
     "mast_modes": "counterpoint.metrics.mast:MAST_MODES",
     "upr_uptake": "counterpoint.metrics.uptake:UPR_UPTAKE",
     "blame": "counterpoint.metrics.blame:BLAME",
+    "unity": "counterpoint.metrics.claim_metrics:UNITY",
+    "unique_claims": "counterpoint.metrics.claim_metrics:UNIQUE_CLAIMS",
+    "extension_rate": "counterpoint.metrics.claim_metrics:EXTENSION_RATE",
+    "source_retention": "counterpoint.metrics.claim_metrics:SOURCE_RETENTION",
+    "survival_rate": "counterpoint.metrics.claim_metrics:SURVIVAL_RATE",
+    "survival_length": "counterpoint.metrics.claim_metrics:SURVIVAL_LENGTH",
 }
 
 DEFAULT: tuple[str, ...] = tuple(TABLE)[:14]
 """What ``score`` computes when nothing is asked for."""
+
+SETS: dict[str, tuple[str, ...]] = {
+    "river": (
+        "unity",
+        "unique_claims",
+        "extension_rate",
+        "source_retention",
+        "survival_rate",
+        "survival_length",
+    ),
+}
+"""Names that stand for several metrics: ``river(judge=llm)`` is each of them with that judge."""
 
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
@@ -71,6 +89,22 @@ def metric(text: str | Metric) -> Metric:
         raise UsageError(f"metric {text!r} is not of the form name or name(parameter=value, ...)")
     found: Metric = lookup("metric", match[1])
     return found.bind(**_parameters(match[2] or "", text)) if match[2] else found
+
+
+def metrics_of(text: str | Metric) -> list[Metric]:
+    """The metrics that ``text`` names: those of a set, each with the parameters that it has, or the one."""
+    match = _CALL.fullmatch(text) if isinstance(text, str) else None
+    if match is None or match[1] not in SETS:
+        return [metric(text)]
+    members: list[Metric] = [lookup("metric", name) for name in SETS[match[1]]]
+    given = _parameters(match[2], text) if match[2] else {}
+    for name in given:
+        if name != "profile" and not any(name in member.parameters for member in members):
+            raise UsageError(f"no metric of the set {match[1]!r} has a parameter {name!r}")
+    return [
+        member.bind(**{name: given[name] for name in given if name == "profile" or name in member.parameters})
+        for member in members
+    ]
 
 
 def _parameters(inside: str, text: str) -> dict[str, Any]:
