@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from counterpoint.adapters import read, write
 from counterpoint.trace import Step, Trace, Transfer
@@ -37,3 +38,55 @@ def test_parts_without_times_follow_each_other(tmp_path: Path) -> None:
     write(parts, tmp_path / "x.jsonl")
     (joined,) = read(tmp_path, group_by="run")
     assert [s.agent for s in joined.steps] == ["a", "a", "b", "b"]
+
+
+def test_a_text_of_one_part_in_a_prompt_of_another_is_heard(tmp_path: Path) -> None:
+    draft = "The old bridge should be closed for repairs in May."
+    label = {"run": "r"}
+    wrote = Trace("w", (Step("1", "writer", draft, started_at=1.0),), labels=label)
+    read_it = Step("1", "critic", "Why May?", prompt=f"You are a critic.\n\n{draft}", started_at=2.0)
+    again = Step("2", "critic", "Fine.", prompt=f"{draft}\n\nWhy May?\n\nNo snow.", started_at=3.0)
+    write([Trace("c", (read_it, again), labels=label), wrote], tmp_path / "x.jsonl")
+    (joined,) = read(tmp_path, group_by="run")
+    assert [(s.id, [(t.source, t.evidence) for t in s.heard]) for s in joined.steps] == [
+        ("1:1", []),
+        ("2:1", [("1:1", "context")]),
+        ("2:2", []),
+    ]
+
+
+def test_task_and_answer_are_by_time_and_counts_are_summed(tmp_path: Path) -> None:
+    def part(id: str, at: float, **counts: Any) -> Trace:
+        labels = {"run": "r", "host": id, **counts}
+        return Trace(id, (step("1", id, at),), task=f"task of {id}", answer=f"answer of {id}", labels=labels)
+
+    later = part("late", 9, spans=2, orphans=1, run_usage={"tokens_in": 3})
+    early = part("early", 1, spans=5, identity_rules={"name": 2}, run_usage={"tokens_in": 4, "tokens_out": 1})
+    write([later, early], tmp_path / "x.jsonl")
+    (joined,) = read(tmp_path, group_by="run")
+    assert (joined.task, joined.answer) == ("task of early", "answer of late")
+    assert joined.labels == {
+        "run": "r",
+        "host": "early",
+        "spans": 7,
+        "orphans": 1,
+        "identity_rules": {"name": 2},
+        "run_usage": {"tokens_in": 7, "tokens_out": 1},
+    }
+
+
+def test_a_label_that_no_trace_has_is_noted(tmp_path: Path) -> None:
+    write([Trace("a", (step("1", "a", 1),))], tmp_path / "x.jsonl")
+    reading = read(tmp_path, group_by="sesion.id")
+    list(reading)
+    assert reading.notes == ["--group-by sesion.id: no trace has this label, so that nothing was joined"]
+
+
+def test_an_agent_that_was_to_be_left_out_and_is_not_there_is_noted(tmp_path: Path) -> None:
+    write([Trace("a", (step("1", "critic", 1), step("2", "user", 2)))], tmp_path / "x.jsonl")
+    reading = read(tmp_path, exclude_agents=["usr"], rename_agents={"critic": "judge", "Critic": "judge"})
+    list(reading)
+    assert reading.notes == [
+        "--exclude-agent usr: no such agent; there are: critic, user",
+        "--rename-agent Critic: no such agent; there are: critic, user",
+    ]

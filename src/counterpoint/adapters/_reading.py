@@ -27,6 +27,9 @@ __all__ = ["Reading", "read"]
 
 Path = str | os.PathLike[str]
 
+_NAMED = 10
+"""Agents that a note names before it only counts the rest."""
+
 
 def read(
     path: Path | Sequence[Path],
@@ -86,7 +89,7 @@ class Reading(Iterator[Trace]):
     run: str
     """The path argument, as text."""
     notes: list[str]
-    """Files that were passed over so far."""
+    """Files that were passed over so far; at the end, agents and labels asked for that no trace has."""
     errors: list[TraceError]
     """What could not be read so far."""
     detected: dict[str, str]
@@ -114,7 +117,8 @@ class Reading(Iterator[Trace]):
         self._options = options
         self._ids: set[str] = set()
         raw = pair(self._files(arguments))
-        self._traces = map(self._finish, join(raw, group_by) if group_by else raw)
+        self._agents: dict[str, None] = {}
+        self._traces = self._finished(join(raw, group_by, self.notes) if group_by else raw)
 
     def __iter__(self) -> Reading:
         return self
@@ -184,9 +188,21 @@ class Reading(Iterator[Trace]):
         elif len(self.errors) == 1:
             warnings.warn(f"{error} (errors are kept in Reading.errors)", stacklevel=2)
 
+    def _finished(self, raw: Iterable[Trace]) -> Iterator[Trace]:
+        yield from map(self._finish, raw)
+        if not self._agents:
+            return
+        there = list(self._agents)
+        more = f" and {len(there) - _NAMED} more" if len(there) > _NAMED else ""
+        for option, asked in (("--exclude-agent", self._exclude), ("--rename-agent", self._rename)):
+            for name in sorted(name for name in asked if name not in self._agents):
+                seen = ", ".join(there[:_NAMED])
+                self.notes.append(f"{option} {name}: no such agent; there are: {seen}{more}")
+
     def _finish(self, trace: Trace) -> Trace:
         trace = tidy(trace)
         if self._exclude or self._rename:
+            self._agents.update(dict.fromkeys(step.agent for step in trace.steps))
             trace = select_agents(trace, exclude=self._exclude, rename=self._rename)
         if self._system is not None:
             trace = replace(trace, system=self._system)
