@@ -7,6 +7,7 @@ says what the framework changed. One `Scrubber` sees all files of a run, for the
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,7 @@ NEAR = timedelta(days=2)
 """A number is a time of this run only if it is this close to now."""
 
 ID = re.compile(
+    r"(?<=_id\": \")(?:[0-9A-Za-z+/]{11}=|[0-9A-Za-z+/]{22}==)|"
     r"(?<![0-9a-f])(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
     r"|(?=\d*[a-f])(?:[0-9a-f]{32}|[0-9a-f]{24}|[0-9a-f]{16}))(?![0-9a-f])"
     r"|(?<![0-9A-Za-z])(?=[A-Za-z]*(?:\d|[A-Z]{2}))(?=[0-9A-Z]*[a-z])[0-9A-Za-z]{22}(?![0-9A-Za-z])"
@@ -52,6 +54,10 @@ class Scrubber:
     def _id(self, old: str) -> str:
         if old.startswith("0x"):
             return "0x0"  # Where an object lay: the same place serves several.
+        if old.endswith("="):
+            size = 16 if old.endswith("==") else 8
+            number = len(self._ids) + 1
+            return self._ids.setdefault(old, base64.b64encode(number.to_bytes(size)).decode())
         if old not in self._ids:
             first = "1" if old.isdigit() else "c"
             digits = (
