@@ -11,7 +11,19 @@ import sys
 
 import typer
 
-from counterpoint.cli import check, compare, convert, demo, doctor, forest, list_, run, schema, score
+from counterpoint.cli import (
+    check,
+    compare,
+    convert,
+    demo,
+    doctor,
+    explain,
+    forest,
+    list_,
+    run,
+    schema,
+    score,
+)
 from counterpoint.cli.output import version_callback
 from counterpoint.errors import CounterpointError
 
@@ -41,6 +53,7 @@ app.command("score")(score.score)
 app.command("compare")(compare.compare)
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
+app.command("explain")(explain.explain)
 app.add_typer(forest.app, name="forest")
 app.command("convert")(convert.convert)
 app.command("run")(run.run)

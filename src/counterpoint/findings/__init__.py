@@ -13,8 +13,8 @@ What counts
 * A part (an agent, an edge between agents, the last rounds) is a finding if it is at least `LEAST` of the
   costs, and without it no graded run is worth less than recorded and every other run's answer stays.
 * An edge of an agent that can go is no finding of its own.
-* Turns that nobody took up are a finding if they are at least half of an agent's turns, as far as texts and
-  answers show it.
+* Turns from which no chain of uptake leads to the final answer are a finding if they are at least half of the
+  turns of an agent that cannot go, as far as texts and answers show it.
 * A right answer is lost where a step gave it and the run did not.
 * Nothing is a finding without an interval or a count. They are ranked by the share that they save: of the
   costs, and lost answers of the runs.

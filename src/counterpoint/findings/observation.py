@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterpoint.contracts import Context
-from counterpoint.metrics.costs import Costs, costs
+from counterpoint.metrics.costs import Costs, costs, repeated_shares
 from counterpoint.metrics.loops import find_loops
 from counterpoint.metrics.outcome import run_correct, step_correctness
-from counterpoint.metrics.repetition import Turn, repeats
 from counterpoint.metrics.replay import Recording, recording
 from counterpoint.metrics.uptake import uptake
 from counterpoint.trace import task_id
@@ -36,6 +35,8 @@ class Observation:
     """(m,) of what each transfer delivered: the share that its reader had been shown, or had said, before."""
     taken: NDArray[np.bool_]
     """(m,) something of the transfer was used."""
+    useful: NDArray[np.bool_]
+    """(n,) a chain of uptake leads from the step to the final answer."""
     loops: tuple[tuple[str, int, tuple[str, ...]], ...]
     """Of each loop: its agents, how often it goes round, the steps after the first time round."""
     correct: bool | None
@@ -59,29 +60,10 @@ def observe(context: Context) -> Observation:
         task_id(trace),
         recording(context),
         spent,
-        _repeated(context, spent),
+        repeated_shares(context),
         found.taken,
+        np.array([found.useful[name] for name in spent.names], dtype=bool),
         tuple(loops),
         run_correct(context),
         tuple(name for name, flag in right.items() if flag),
     )
-
-
-def _repeated(context: Context, spent: Costs) -> NDArray[np.float64]:
-    """Of each transfer: the share of its text that is a repeat for its reader."""
-    steps = {step.id: step for step in context.trace.steps}
-    texts = [steps[name].text for name in spent.names]
-    heard: list[list[int]] = [[] for _ in texts]
-    rows: list[list[int]] = [[] for _ in texts]
-    for row, (source, target) in enumerate(spent.pairs.tolist()):
-        heard[target].append(source)
-        rows[target].append(row)
-    turns = [
-        Turn(steps[name].agent, tuple(texts[source] for source in sources), text)
-        for name, text, sources in zip(spent.names, texts, heard, strict=True)
-    ]
-    shares = np.zeros(len(spent.pairs))
-    for turn, place, shown, again in repeats(turns):
-        if shown:
-            shares[rows[turn][place]] = again / shown
-    return shares

@@ -222,17 +222,15 @@ class System:
         return f"{saved:,.0f} of {self.whole:,.0f} {self.unit}"
 
     def _unused(self, gone: set[str]) -> Iterator[Finding]:
-        """Turns of which nobody took up anything."""
-        turns: dict[str, list[tuple[Observation, int, bool]]] = {}
+        """Turns that left no mark on the final answer."""
+        turns: dict[str, list[tuple[Observation, int]]] = {}
         for run in self.runs:
-            used = set(run.spent.pairs[run.taken, 0].tolist())
-            heard = set(run.spent.pairs[:, 0].tolist())
+            known = len(run.spent.pairs) > 0  # else nobody knows who heard what
             for number, speaker in enumerate(run.spent.speakers.tolist()):
-                if speaker >= 0 and number in heard and run.spent.said[number]:
-                    name = run.spent.agents[speaker]
-                    turns.setdefault(name, []).append((run, number, number in used))
+                if known and speaker >= 0 and run.spent.said[number]:
+                    turns.setdefault(run.spent.agents[speaker], []).append((run, number))
         for name, listed in turns.items():
-            unused = [(run, number) for run, number, used in listed if not used]
+            unused = [(run, number) for run, number in listed if not run.useful[number]]
             if name in gone or 2 * len(unused) < len(listed):
                 continue
             saved = self._of_steps((run, run.spent.names[number]) for run, number in unused)
@@ -240,13 +238,11 @@ class System:
                 continue
             low, high = wilson_interval(len(unused), len(listed))
             text = (
-                f"{name}: nobody took up {len(unused):,} of its {len(listed):,} turns that were heard "
+                f"{name}: {len(unused):,} of its {len(listed):,} turns left no mark on the final answer "
                 f"(95 % CI {low:.0%} to {high:.0%}); they cost {self._amount(saved)}"
             )
-            largest = sorted(unused, key=lambda one: (-one[0].spent.said[one[1]], one[0].trace, one[1]))[
-                :LINKS
-            ]
-            steps = tuple((run.trace, run.spent.names[number]) for run, number in largest)
+            largest = sorted(unused, key=lambda one: (-one[0].spent.said[one[1]], one[0].trace, one[1]))
+            steps = tuple((run.trace, run.spent.names[number]) for run, number in largest[:LINKS])
             yield Finding("unused", self.name, text, saved / self.whole, saved, self.whole, self.unit, steps)
 
     def _loops(self) -> Iterator[Finding]:

@@ -62,6 +62,8 @@ __all__ = [
 
 THRESHOLD = 0.5
 """Of the metric ``upr``."""
+MOST_STEPS = 50_000
+"""Steps, once for each agent, up to which diversity without it is computed."""
 
 
 class StepShare(Struct, frozen=True):
@@ -240,17 +242,22 @@ def _loads(context: Context, reasons: dict[str, str]) -> _Loads:
         return _Loads(judged_by)
     necessary = [flags[step.id] for step in view.steps]
     question = PathQuestion.read((len(necessary), edges), necessary, THRESHOLD, "subpath")
-    if not question.is_load_quick:
-        reasons["paths"] = f"{len(necessary)} steps and {len(edges)} transfers are too many to count exactly"
+    size = f"{len(necessary):,} steps and {len(edges):,} transfers"
+    if not question.is_exact_quick:
+        reasons["paths"] = f"{size} are too many to count paths exactly"
         return _Loads(judged_by)
-    return _Loads(
+    loads = _Loads(
         judged_by,
         question.paths,
         question.paths - count(question),
-        dict(zip(view.names, node_load(question), strict=True)),
-        _edge_loads(view, edges, load(question)),
-        _agent_loads(question, [step.agent for step in view.steps]),
+        agents=_agent_loads(question, [step.agent for step in view.steps]),
     )
+    if not question.is_load_quick:
+        reasons["load"] = f"{size} are too many to count the paths through each exactly"
+        return loads
+    loads.steps = dict(zip(view.names, node_load(question), strict=True))
+    loads.edges = _edge_loads(view, edges, load(question))
+    return loads
 
 
 def _edge_loads(view: View, edges: Edges, loads: list[Load]) -> dict[tuple[str, str], Load]:
@@ -282,8 +289,12 @@ def _diversity(context: Context, reasons: dict[str, str]) -> tuple[float | None,
     if whole.value is None:
         reasons["ids"] = whole.reason
         return None, {}
-    without = {}
-    for name in context.graph.agent_names:
+    without: dict[str, float] = {}
+    names = context.graph.agent_names
+    if len(context.graph.steps) * len(names) > MOST_STEPS:
+        reasons["ids_without"] = f"{len(context.graph.steps):,} steps are too many to leave each agent out"
+        return whole.value, without
+    for name in names:
         rest = IDS.compute(reduced(context, Removal(agents=frozenset([name]))), **parameters)
         if rest.value is not None:
             without[name] = rest.value

@@ -31,10 +31,11 @@ from numpy.typing import NDArray
 from counterpoint.contracts import Context
 from counterpoint.graph import Edges
 from counterpoint.metrics.outcome import COST_USD, TOKENS_IN, TOKENS_OUT, price_usd
+from counterpoint.metrics.repetition import Turn, repeats
 from counterpoint.metrics.uptake import reading_graph
 from counterpoint.trace import Step, Usage
 
-__all__ = ["Costs", "ModelCalls", "costs", "text_tokens"]
+__all__ = ["Costs", "ModelCalls", "costs", "repeated_shares", "text_tokens"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -191,3 +192,27 @@ def _public_rates(model: str) -> tuple[float, float]:
         price = price_usd(Usage(tokens_in=amounts[0], tokens_out=amounts[1], model=model))
         rates.append(math.nan if isinstance(price, str) else price / 1000)
     return rates[0], rates[1]
+
+
+def repeated_shares(context: Context) -> Floats:
+    """Of each transfer of `costs`: the share of its text that its reader had seen, or had said, before."""
+    return context.once("repeated_shares", lambda: _repeated_shares(context))
+
+
+def _repeated_shares(context: Context) -> Floats:
+    graph = reading_graph(context)
+    pairs = graph.unrolled.edge_array
+    heard: list[list[int]] = [[] for _ in graph.steps]
+    rows: list[list[int]] = [[] for _ in graph.steps]
+    for row, (source, target) in enumerate(zip(*pairs.T.tolist(), strict=True)):
+        heard[target].append(source)
+        rows[target].append(row)
+    turns = [
+        Turn(step.agent, tuple(graph.steps[source].text for source in sources), step.text)
+        for step, sources in zip(graph.steps, heard, strict=True)
+    ]
+    shares = np.zeros(len(pairs))
+    for turn, place, shown, again in repeats(turns):
+        if shown:
+            shares[rows[turn][place]] = again / shown
+    return shares
