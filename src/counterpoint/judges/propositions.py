@@ -15,6 +15,7 @@ from typing import Any
 
 from counterpoint.contracts import Decomposition, Statement
 from counterpoint.judges.asking import Asker, Instructions
+from counterpoint.judges.sentences import Sentences
 
 __all__ = ["Propositions"]
 
@@ -63,6 +64,9 @@ class Propositions:
     def __call__(self, texts: Sequence[str], /) -> list[Decomposition]:
         """The claims of each text; a reason where the model gave no usable list, twice."""
         spoken = [text for text in texts if text.strip()]
+        if self.asker.dry_run:  # what the claims will be is not known: sentences stand in for them
+            self.asker.ask(self._instructions, [{"text": text} for text in spoken])
+            return Sentences(cap=self.cap)(texts)
         answers = iter(self.asker.ask(self._instructions, [{"text": text} for text in spoken]))
         return [self._read(text, next(answers)) if text.strip() else Decomposition(()) for text in texts]
 

@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 from counterpoint.metrics.discussion import Discussion
 from counterpoint.score import Score
 
-__all__ = ["detail_of", "folded", "over_positions", "parts_of", "settled", "why_silent", "why_still"]
+__all__ = [
+    "detail_of",
+    "folded",
+    "missing",
+    "over_positions",
+    "parts_of",
+    "settled",
+    "why_silent",
+    "why_still",
+]
 
 Floats = NDArray[np.float64]
 
@@ -39,12 +48,17 @@ def why_still(found: Discussion) -> str:
     return "the trace has one position: record the rounds, so that claims can survive from one to the next"
 
 
+def missing(found: Discussion) -> str:
+    """Why a value that needs all judgments has none."""
+    return f"a judgment is missing: {found.tally.reason}"
+
+
 def settled(found: Discussion, table: Floats, measure: Callable[[Floats], Score]) -> Score:
     """The score, if no missing judgment can change it; for measures that never fall as judgments rise."""
     low = measure(np.nan_to_num(table, nan=0.0))
     if not np.isnan(table).any() or low.value == measure(np.nan_to_num(table, nan=1.0)).value:
         return low
-    return Score.undefined(f"a judgment is missing: {found.tally.reason}")
+    return Score.undefined(missing(found))
 
 
 def over_positions(found: Discussion, measure: Callable[[int], Score]) -> Score:

@@ -26,6 +26,7 @@ from counterpoint.errors import ModelError
 from counterpoint.metrics.case_means import (
     detail_of,
     folded,
+    missing,
     over_positions,
     parts_of,
     settled,
@@ -139,7 +140,7 @@ def _clusters_at(
     indices = found.at[position]
     kinds, match = found.extension[indices], found.match(position, own=True)
     if np.isnan(kinds).any() or np.isnan(match).any():
-        return Score.undefined(f"a judgment is missing: {found.tally.reason}")
+        return Score.undefined(missing(found))
     owners = [found.plan.agents.index(found.claims[index].agent) for index in indices]
     counts: dict[str, int | float] = {}
     distinct = 0
@@ -203,12 +204,12 @@ def _transition(found: Discussion, source: int, target: int) -> tuple[Score, lis
             continue
         own = found.of(source, agent)
         if np.isnan(found.extension[own]).any():
-            return Score.undefined(f"a judgment is missing: {found.tally.reason}"), []
+            return Score.undefined(missing(found)), []
         xs = [x for x in own if found.extension[x] == 1]
         ahead, back = found.forward(xs, found.of(target, heir))
         low, high = (_kept(found, ahead, fill) for fill in (0.0, 1.0))
         if low != high or target in found.unread or source in found.unread:
-            return Score.undefined(f"a judgment is missing: {found.tally.reason}"), []
+            return Score.undefined(missing(found)), []
         groups.append(low)
         ends.extend(fates(np.nan_to_num(ahead), np.nan_to_num(back), threshold=found.threshold))
     return survival_rate(groups), ends
@@ -245,7 +246,6 @@ def _links(
     found: Discussion, cycle: Sequence[int]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]], list[float], str]:
     """Extensions of a cycle as (place in it from 1, claim), their links, and the links' scores."""
-    missing = f"a judgment is missing: {found.tally.reason}"
     instances = [
         (place, index)
         for place, position in enumerate(cycle, 1)
@@ -256,12 +256,12 @@ def _links(
     links: list[tuple[int, int]] = []
     scores: list[float] = []
     if any(np.isnan(found.extension[index]) for _, index in instances):
-        return instances, links, scores, missing
+        return instances, links, scores, missing(found)
     for position in cycle:
         of_position, m = found.at[position], found.match(position)
         kept = [n for n, index in enumerate(of_position) if index in number]
         if np.isnan(m[np.ix_(kept, kept)]).any():
-            return instances, links, scores, missing
+            return instances, links, scores, missing(found)
         for n, i in enumerate(kept):
             for j in kept[n + 1 :]:
                 if m[i, j] >= found.threshold:
@@ -274,7 +274,7 @@ def _links(
             ys = [y for y in found.of(target, heir) if y in number] if heir is not None else []
             ahead, _ = found.forward(xs, ys)
             if np.isnan(ahead).any():
-                return instances, links, scores, missing
+                return instances, links, scores, missing(found)
             for i, j in np.argwhere(ahead >= found.threshold):
                 links.append((number[xs[i]], number[ys[j]]))
                 scores.append(float(ahead[i, j]))

@@ -207,7 +207,8 @@ class Discussion:
         open_ = [n for n in range(len(pairs)) if not forward[n] < self.threshold]
         backward = self.preservation((indices[pairs[n][1]], indices[pairs[n][0]]) for n in open_)
         lower = forward.copy()
-        lower[open_] = np.minimum(forward[open_], backward)
+        # A direction that fails settles the minimum, whether the other one is known or not.
+        lower[open_] = np.where(backward < self.threshold, backward, np.minimum(forward[open_], backward))
         for (i, j), score in zip(pairs, lower, strict=True):
             m[i, j] = m[j, i] = score
         return m
@@ -246,6 +247,15 @@ class Discussion:
         """A question about pairs (x, y) of claims: the text is y's, the claim x's."""
         return self._ask(question, [(self.claims[y].text, self.claims[x].text) for x, y in pairs])
 
+    def near(self, xs: Sequence[int], ys: Sequence[int]) -> list[Pair]:
+        """Pairs (x, y) of claims that are worth a question: the nearest ones."""
+        if not xs or not ys:
+            return []
+        rows = self._rows([self.claims[x].text for x in xs])
+        columns = self._rows([self.claims[y].text for y in ys])
+        pairs, _ = self._near(rows, columns, "", audit=False)
+        return [(xs[i], ys[j]) for i, j in pairs]
+
     def _rows(self, texts: list[str]) -> tuple[list[str], Floats | None]:
         if self.candidates is None or self.context.embed is None or not texts:
             return texts, None
@@ -257,6 +267,8 @@ class Discussion:
         columns: tuple[list[str], Floats | None],
         place: str,
         allowed: NDArray[np.bool_] | None = None,
+        *,
+        audit: bool = True,
     ) -> tuple[list[Pair], bool]:
         """Pairs (row, column) to judge, each row's and column's nearest; and whether they are audited."""
         shape = (len(rows[0]), len(columns[0]))
@@ -273,7 +285,7 @@ class Discussion:
         left = open_ & ~chosen
         if allowed is not None:  # a pair of one position counts once
             left = np.triu(left)
-        audited = self._audit(rows[0], columns[0], left, place)
+        audited = audit and self._audit(rows[0], columns[0], left, place)
         return [(int(i), int(j)) for i, j in np.argwhere(chosen)], audited
 
     def _audit(
