@@ -13,6 +13,7 @@ import typer
 
 from counterpoint.cli import (
     check,
+    claims,
     compare,
     convert,
     demo,
@@ -54,6 +55,7 @@ app.command("compare")(compare.compare)
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
 app.command("explain")(explain.explain)
+app.command("claims")(claims.claims)
 app.add_typer(forest.app, name="forest")
 app.command("convert")(convert.convert)
 app.command("run")(run.run)
