@@ -207,7 +207,7 @@ def test_a_missing_judgment_matters_only_where_it_could_change_the_value():
         dog_cat: 1,
         cat_cow: None,
         cow_cat: 0,
-    }  # one direction fails: the other is no matter
+    }  # one fails: no matter
     assert scored(one, chosen.bind(judge=Table(settled))).value == pytest.approx(0.75)
 
 
