@@ -33,7 +33,6 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from scipy import stats
 
 from counterpoint.errors import UsageError
 from counterpoint.metrics.river import informational_unity
@@ -115,6 +114,8 @@ def agreement(pairs: Sequence[tuple[float | None, float | None]]) -> Score:
     known = np.array([pair for pair in pairs if None not in pair], dtype=np.float64).reshape(-1, 2)
     if len(known) < 3 or (np.ptp(known, axis=0) < 1e-12).any():
         return Score.undefined("fewer than three cases, or all of them alike", parts={"n": len(known)})
+    from scipy import stats
+
     parts = {
         "n": len(known),
         "pearson": float(stats.pearsonr(known[:, 0], known[:, 1]).statistic),
