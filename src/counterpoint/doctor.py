@@ -87,12 +87,16 @@ class FormatFacts(Struct, frozen=True):
     """Agent steps without token counts."""
     without_times: int
     unfinished: int
-    """Steps that started and never ended: killed runs."""
+    """Agent steps that started and never ended."""
+    cut_off: int
+    """Traces with a span that never ended, or without their root span: killed runs, partial exports."""
     repeated: int
     """Agent steps whose text an earlier step of the trace has word for word."""
     spans: int
     orphans: int
     """Spans whose parent is not in the file."""
+    totals_left_out: int
+    """Spans whose token counts are totals of the model calls in them, and would count these twice."""
     unmapped_roles: Mapping[str, int]
     """Agents that the role tables do not know (they count as ``other``), with their steps."""
     cycles: list[str]
@@ -204,7 +208,8 @@ class _Facts:
     """What the traces of one format hold, counted."""
 
     def __init__(self, roles: str) -> None:
-        self.traces = self.spans = self.orphans = 0
+        self.traces = self.cut_off = 0
+        self.counts: Counter[str] = Counter()
         self.steps: Counter[str] = Counter()
         self.agents: Counter[str] = Counter()
         self.transfers: Counter[str] = Counter()
@@ -216,8 +221,9 @@ class _Facts:
 
     def add(self, trace: Trace) -> None:
         self.traces += 1
-        self.spans += _int(trace.labels.get("spans"))
-        self.orphans += _int(trace.labels.get("orphans"))
+        labels = trace.labels
+        self.counts.update({key: _int(labels.get(key)) for key in ("spans", "orphans", "totals_left_out")})
+        self.cut_off += bool(_int(labels.get("running")) or labels.get("rootless") is True)
         self.warnings.update(trace.warnings)
         known = {step.id: step for step in trace.steps}
         seen: set[str] = set()
@@ -255,8 +261,10 @@ class _Facts:
             without_times=self.lacks["times"],
             unfinished=self.lacks["end"],
             repeated=self.lacks["repeated"],
-            spans=self.spans,
-            orphans=self.orphans,
+            cut_off=self.cut_off,
+            spans=self.counts["spans"],
+            orphans=self.counts["orphans"],
+            totals_left_out=self.counts["totals_left_out"],
             unmapped_roles=dict(self.unmapped.most_common()),
             cycles=list(self.cycles)[:5],
             warnings=dict(self.warnings.most_common()),

@@ -323,6 +323,21 @@ def test_agents_called_as_tools_split_the_callers_turn_once(read: Read) -> None:
     }  # fmt: skip
 
 
+def test_a_turn_that_was_split_at_calls_ends_where_the_call_begins(read: Read) -> None:
+    trace = read(
+        agent("boss", "", 0, 20, name="boss", said="All done."),
+        tool("ask", "boss", 2, 6, name="helper"),
+        agent("help", "ask", 3, 4, name="helper", said="Half."),
+    )
+    times = [(s.agent, (s.started_at or 0) - 1.7e9, (s.ended_at or 0) - 1.7e9) for s in trace.steps]
+    assert times == [("boss", 0, 2), ("helper", 3, 7), ("boss", 7, 20)]
+
+
+def test_a_run_whose_root_never_came_is_marked(read: Read) -> None:
+    assert "rootless" not in read(agent("a", name="a", said="Hi.")).labels
+    assert read(agent("a", "gone", name="a", said="Hi.")).labels["rootless"] is True
+
+
 def test_an_agent_beside_the_model_call_of_its_caller_does_not_split_it(read: Read) -> None:
     trace = read(
         agent("a", "", 0, 30, name="support"),

@@ -56,3 +56,13 @@ def test_an_unreadable_file_is_exit_code_2(tmp_path: Path):
     result = CliRunner().invoke(app, ["doctor", str(path)])
     assert result.exit_code == 2
     assert "t.jsonl" in result.stdout
+
+
+def test_doctor_tells_of_runs_that_were_cut_off_and_of_totals_left_out(tmp_path: Path):
+    labels = ({"running": 2, "totals_left_out": 3}, {"rootless": True, "totals_left_out": 1}, {"spans": 4})
+    lines = [json.dumps({**TRACE, "id": str(at), "labels": each}) for at, each in enumerate(labels)]
+    path = tmp_path / "t.jsonl"
+    path.write_text("\n".join(lines))
+    told = doctor(path).splitlines()
+    assert "  cut off      2 of 3 traces: a span never ended, or no root span" in told
+    assert "  tokens       token totals left out: 4 (the calls in them count, once)" in told

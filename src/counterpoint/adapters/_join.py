@@ -123,7 +123,7 @@ def _messages(prompt: str, own: str) -> list[Message]:
 
 # --- labels --------------------------------------------------------------------------------------
 
-_COUNTS = ("run_usage", "spans", "orphans", "totals_left_out", "identity_rules")
+_COUNTS = ("run_usage", "spans", "orphans", "running", "totals_left_out", "identity_rules")
 """Labels that count something in their part; of the others the earliest part's value holds."""
 
 

@@ -341,6 +341,11 @@ class _Run:
             labels["identity_rules"] = dict(rules.most_common())
         if self.tree.orphans:
             labels["orphans"] = self.tree.orphans
+        running = sum(not span.end for span in spans)
+        if running:
+            labels["running"] = running
+        if all(parent >= 0 or span.parent for span, parent in zip(spans, self.tree.parents, strict=True)):
+            labels["rootless"] = True
         doubled = sum(self._has_tokens(at) for scope in self.scopes for at in self._above_leaves(scope))
         if doubled:
             labels["totals_left_out"] = doubled

@@ -231,9 +231,7 @@ def turn_of(part: Part, tree: Tree, readings: Sequence[Reading | None], agent: s
     said = [chat for reading in models for chat in reading.said]
     agents = [reading for reading in _agents(scope, readings) if not (scope.models and reading.state)]
     result = [chat for reading in agents for chat in results(reading)] if part.last else []
-    ended = opener.end if part.last else 0
-    for at in (*part.models, *part.tools):
-        ended = max(ended, spans[at].end)
+    ended = _ended(part, tree)
     # A call that failed and was repeated is no fault of the turn; that the last one failed is.
     errors = [spans[at].error for at in (scope.first, *part.models[-1:]) if spans[at].error]
     return Turn(
@@ -249,6 +247,16 @@ def turn_of(part: Part, tree: Tree, readings: Sequence[Reading | None], agent: s
         usage=_usage(part, models, agents),
         error=errors[0] if errors else None,
     )
+
+
+def _ended(part: Part, tree: Tree) -> int:
+    """When the part was over; one that called an agent ends there, unless other calls in it go on."""
+    behind = {scope.tool if scope.tool is not None else scope.first for scope in part.called}
+    calls = [at for at in (*part.models, *part.tools) if part.last or at not in behind]
+    ended = max((tree.spans[at].end for at in calls), default=0)
+    if part.last:
+        return max(ended, tree.spans[part.scope.first].end)
+    return ended or min((tree.spans[at].start for at in behind), default=0)
 
 
 def _prompts(part: Part, models: Sequence[Reading], agents: Sequence[Reading]) -> list[list[Message]]:

@@ -96,6 +96,10 @@ def _facts(facts: FormatFacts) -> Iterator[str]:
     yield f"{facts.format}: {facts.traces} traces"
     if facts.spans:
         yield f"  spans        {facts.spans}, {facts.orphans} without their parent"
+    if facts.totals_left_out:
+        yield f"  tokens       token totals left out: {facts.totals_left_out} (the calls in them count, once)"
+    if facts.cut_off:
+        yield f"  cut off      {facts.cut_off} of {facts.traces} traces: a span never ended, or no root span"
     yield f"  steps        {_counts(facts.steps) or 'none'}"
     yield f"  agents       {_counts(facts.agents) or 'none'}"
     yield f"  transfers    {_counts(facts.transfers) or 'none known'}"
