@@ -96,7 +96,7 @@ def evaluate(
     workers: processes; None or 1: this one.
     cache: keep vectors on disk between runs.
     run: name of the run in the rows; None: the path that ``traces`` was read from.
-    observe: also called with each trace's context; what it returns is kept in ``Scores.observed``.
+    observe: also called with each trace's context; what it returns, but for None, is in ``Scores.observed``.
 
     Raises
     ------
@@ -251,7 +251,9 @@ class _Judge:
             chunk.rows.extend(self._rows(context))
             if self.settings.observe is not None:
                 try:
-                    chunk.observed.append(self.settings.observe(context))
+                    seen = self.settings.observe(context)
+                    if seen is not None:
+                        chunk.observed.append(seen)
                 except Exception as error:  # what is beside the scores must not cost them
                     chunk.warnings.append(f"{trace.id}: left out of the findings: {error}")
             chunk.warnings.extend(f"{trace.id}: {warning}" for warning in trace.warnings)

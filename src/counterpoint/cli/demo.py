@@ -17,11 +17,11 @@ def demo(
 ) -> None:
     """Score the bundled traces of two teams: equal accuracy, unequal diversity and waste."""
     from counterpoint.cli.score import FORMATS, evaluate_readings, finish, open_readings, show
-    from counterpoint.findings import observe
+    from counterpoint.findings import Observer
 
     choose(format, FORMATS, "--format")
     readings = open_readings([str(traces_folder())])
-    scores = evaluate_readings(readings, quiet=True, observe=observe if format == "table" else None)
+    scores = evaluate_readings(readings, quiet=True, observe=Observer() if format == "table" else None)
     show(scores, format, None)
     if format == "table":
         typer.echo(

@@ -50,7 +50,7 @@ def score(
     """Read traces, compute metrics, print a table: per system and over all, and what to change."""
     choose(format, FORMATS, "--format")
     choose(engine, ("local",), "--engine")
-    from counterpoint.findings import observe
+    from counterpoint.findings import Observer
 
     readings = open_readings(
         paths,
@@ -76,7 +76,7 @@ def score(
         embedder=embedder,
         workers=workers,
         cache=not no_cache,
-        observe=observe if format == "table" else None,
+        observe=Observer() if format == "table" else None,
     )
     show(scores, format, output, keep_secrets=keep_secrets)
     finish(readings, scores, quiet=quiet)
