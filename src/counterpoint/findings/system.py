@@ -32,6 +32,8 @@ REPEATED = 0.2
 MOST_PARTS = 30
 """So many parts of a system, the costliest, are looked at."""
 MOST_ROUNDS = 20
+MOST_NAMED = 6
+"""Parts of a combination that are named."""
 LINKS = 3
 """Steps named with a finding."""
 
@@ -105,12 +107,17 @@ class System:
         return [part for saved, part in ranked if saved >= LEAST * self.whole > 0][:MOST_PARTS]
 
     def _saved(self, part: Removal) -> float:
-        return sum(amount(saving(run.spent, part), self.unit) for run in self.runs)
+        """What it saves in the runs whose answers can be followed: nothing is claimed about others."""
+        return sum(amount(saving(run.spent, part), self.unit) for run in self.tested)
 
     def _loses_nothing(self, part: Removal) -> bool:
         return bool(self.tested) and all(
             loses_nothing(run.recording, part) for run in self.tested if isinstance(run.recording, Recording)
         )
+
+    def _having(self, part: Removal) -> list[Observation]:
+        """The runs that have any of the part."""
+        return [run for run in self.runs if saving(run.spent, part).text > 0]
 
     def _part(self, part: Removal) -> tuple[Finding, Removal] | None:
         if not self._loses_nothing(part):
@@ -120,16 +127,11 @@ class System:
             what = f"Without {part}: {self._amount(saved)} less"
             return self._finding("agent", what, part, saved), part
         (edge,) = part.edges
-        rows = [_edge_rows(run.spent, edge) for run in self.runs]
-        delivered = sum(
-            float(run.spent.delivered[row].sum()) for run, row in zip(self.runs, rows, strict=True)
-        )
-        again = sum(
-            float((run.spent.delivered * run.repeated)[row].sum())
-            for run, row in zip(self.runs, rows, strict=True)
-        )
-        transfers = sum(int(row.sum()) for row in rows)
-        taken = sum(int(run.taken[row].sum()) for run, row in zip(self.runs, rows, strict=True))
+        rows = [(run, _edge_rows(run.spent, edge)) for run in self.tested]
+        delivered = sum(float(run.spent.delivered[row].sum()) for run, row in rows)
+        again = sum(float((run.spent.delivered * run.repeated)[row].sum()) for run, row in rows)
+        transfers = sum(int(row.sum()) for _, row in rows)
+        taken = sum(int(run.taken[row].sum()) for run, row in rows)
         carries = f"is taken up in {taken:,} of {transfers:,} transfers"
         if delivered and again / delivered >= REPEATED:
             carries = f"carries {again / delivered:.0%} repeated text"
@@ -154,17 +156,13 @@ class System:
                 return
 
     def _together(self, parts: Sequence[Removal], best: float) -> Iterator[Finding]:
-        cases = [(run.recording, run.spent) for run in self.runs]
-        found = largest_removable(cases, parts) if len(parts) > 1 else None
-        if (
-            found is None
-            or found.share <= 1.1 * best
-            or len(found.removal.agents) + len(found.removal.edges) < 2
-        ):
+        cases = [(run.recording, run.spent) for run in self.tested]
+        removal = largest_removable(cases, parts).removal if len(parts) > 1 else Removal()
+        saved = self._saved(removal)
+        if len(removal.agents) + len(removal.edges) < 2 or saved <= 1.1 * best * self.whole:
             return
-        saved = self._saved(found.removal)
-        what = f"Together, without {found.removal}: {self._amount(saved)} less"
-        yield self._finding("together", what, found.removal, saved)
+        what = f"Together, without {_named(removal)}: {self._amount(saved)} less"
+        yield self._finding("together", what, removal, saved)
 
     def _finding(self, kind: str, what: str, part: Removal, saved: float) -> Finding:
         return Finding(
@@ -174,31 +172,31 @@ class System:
 
     def _sure(self, part: Removal) -> str:
         """How many recorded answers change without the part, and the interval of what that does."""
-        answer = paired_change("answer", self._sides(part, "answer"))
-        accuracy = paired_change("accuracy", self._sides(part, "accuracy"))
-        n = len(self.tested)
-        changed = sum(1 for _, side in self._sides(part, "answer") if side[1] < 1)
+        having = self._having(part)
+        runs = [run for run in having if isinstance(run.recording, Recording)]
+        answer = paired_change("answer", _sides(runs, part, "answer"))
+        accuracy = paired_change("accuracy", _sides(runs, part, "accuracy"))
+        n = len(runs)
+        changed = sum(1 for _, side in _sides(runs, part, "answer") if side[1] < 1)
         if changed:
-            told = f"dropping this changed {changed} of {n} recorded answers, none for the worse"
+            told = f"dropping this changed {changed:,} of {n:,} recorded answers, none for the worse"
         else:
-            told = f"dropping this changed no recorded answer in {n} of {n} runs"
+            told = f"dropping this changed no recorded answer in {n:,} of {n:,} runs"
         if accuracy.ci_low is not None and accuracy.ci_high is not None:
             low, high = (
                 f"{100 * bound:+.0f}".replace("-", "−") for bound in (accuracy.ci_low, accuracy.ci_high)
             )
-            return f"{told} (95 % CI of the accuracy change: {low} to {high} points)"
-        if answer.ci_low is not None:
-            return f"{told} (95 % CI of the share that changes: 0 to {-100 * answer.ci_low:.0f} %)"
+            told += f" (95 % CI of the accuracy change: {low} to {high} points)"
+        elif answer.ci_low is not None:
+            told += f" (95 % CI of the share that changes: 0 to {-100 * answer.ci_low:.0f} %)"
+        if left := len(having) - n:
+            told += f"; in {left:,} more no answer can be followed"
         return told
-
-    def _sides(self, part: Removal, measure: str) -> list[tuple[str, tuple[float, float]]]:
-        sides = [(run.task, answer_sides(run.recording, part, measure)) for run in self.tested]
-        return [(task, side) for task, side in sides if not isinstance(side, str)]
 
     def _links(self, part: Removal) -> tuple[tuple[str, str], ...]:
         """The steps that cost most of it: of an edge those who read, else those who are gone."""
         links: list[tuple[float, str, str]] = []
-        for run in self.runs:
+        for run in self.tested:
             spent = run.spent
             if part.edges and not part.agents:
                 rows = np.flatnonzero(np.any([_edge_rows(spent, edge) for edge in part.edges], axis=0))
@@ -291,6 +289,23 @@ class System:
         share = len(lost) / len(graded)
         steps = tuple((run.trace, run.right[-1]) for run in lost[:LINKS])
         yield Finding("lost", self.name, text, share, len(lost), len(graded), "runs", steps)
+
+
+Sides = list[tuple[str, tuple[float, float]]]
+"""Task, and a measure with and without."""
+
+
+def _sides(runs: Sequence[Observation], part: Removal, measure: str) -> Sides:
+    sides = [(run.task, answer_sides(run.recording, part, measure)) for run in runs]
+    return [(task, side) for task, side in sides if not isinstance(side, str)]
+
+
+def _named(part: Removal) -> str:
+    """What is removed, the first few by name."""
+    names = str(part).split(", ")
+    return ", ".join(names[:MOST_NAMED]) + (
+        f" and {len(names) - MOST_NAMED} more" if names[MOST_NAMED:] else ""
+    )
 
 
 def _edge_rows(spent: Costs, edge: tuple[str, str]) -> NDArray[np.bool_]:
