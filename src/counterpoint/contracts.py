@@ -139,8 +139,8 @@ class Decomposer(Protocol):
 
 
 Question = Literal["preservation", "support", "contradiction", "stance"]
-"""What a judge is asked about a pair (text, claim): does the text carry all that the claim says; does it, as
-the source, entail the claim; does it contradict the claim; how far does who wrote it stand behind the claim."""
+"""What a judge is asked about a pair (text, claim): does the text carry all that the claim says; does it,
+as the source, entail the claim; does it contradict it; how far does who wrote it stand behind it."""
 
 
 @dataclass(frozen=True)

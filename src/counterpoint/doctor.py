@@ -17,7 +17,7 @@ from msgspec import Struct
 from counterpoint.adapters import Reading
 from counterpoint.contracts import Context, Metric
 from counterpoint.graph import CollaborationGraph
-from counterpoint.metrics import DEFAULT, metric
+from counterpoint.metrics import DEFAULT, metrics_of
 from counterpoint.metrics.outcome import step_correctness
 from counterpoint.metrics.roles import role_table
 from counterpoint.trace import EVIDENCE, Step, Trace, tidy
@@ -132,7 +132,8 @@ def examine(
     roles: a table of the user's own that maps names to roles, looked up before ours.
     """
     facts: dict[str, _Facts] = {}
-    asked = [metric(name) for name in (DEFAULT if metrics is None else metrics)]
+    names = DEFAULT if metrics is None else metrics
+    asked = [chosen for name in names for chosen in metrics_of(name)]
     carried = {str(chosen): _Tally(chosen) for chosen in asked}
     for trace in reading:
         trace = tidy(trace)

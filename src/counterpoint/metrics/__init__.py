@@ -93,7 +93,9 @@ def metric(text: str | Metric) -> Metric:
 
 def metrics_of(text: str | Metric) -> list[Metric]:
     """The metrics that ``text`` names: those of a set, each with the parameters that it has, or the one."""
-    match = _CALL.fullmatch(text) if isinstance(text, str) else None
+    if not isinstance(text, str):
+        return [text]
+    match = _CALL.fullmatch(text)
     if match is None or match[1] not in SETS:
         return [metric(text)]
     members: list[Metric] = [lookup("metric", name) for name in SETS[match[1]]]

@@ -171,7 +171,7 @@ def unique_claims(
     counts = []
     for kind in (False, True):
         of_kind = np.flatnonzero(kinds == kind)
-        labels = [owners[index] for index in of_kind]
+        labels = [owners[index] for index in of_kind.tolist()]
         counts.append(len(cluster_claims(labels, m[np.ix_(of_kind, of_kind)], threshold=threshold)))
     parts = {"source": counts[0], "extension": counts[1], "claims": len(owners)}
     return Score(sum(counts), parts)

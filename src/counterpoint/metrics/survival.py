@@ -221,8 +221,8 @@ def fates(forward: ArrayLike, backward: ArrayLike, *, threshold: float = THRESHO
     ahead, back = np.asarray(forward, dtype=np.float64), np.asarray(backward, dtype=np.float64)
     if ahead.ndim != 2 or ahead.shape != back.shape:
         raise UsageError(f"forward has shape {ahead.shape} and backward {back.shape}: both are (x, y)")
-    kept = (ahead >= threshold).any(axis=1)
-    partly = (back >= threshold).any(axis=1)
+    kept = np.any(ahead >= threshold, axis=1).tolist()
+    partly = np.any(back >= threshold, axis=1).tolist()
     return ["preserved" if k else "weakened" if p else "lost" for k, p in zip(kept, partly, strict=True)]
 
 

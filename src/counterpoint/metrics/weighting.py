@@ -94,7 +94,8 @@ def family_weights(
     credit = np.asarray(correct, dtype=np.float64)
     if not len(sizes) == len(tokens) == len(credit):
         raise UsageError(
-            f"one entry a reference is needed: {len(sizes)} sizes, {len(tokens)} tokens, {len(credit)} correct"
+            f"one entry a reference is needed: {len(sizes)} sizes, {len(tokens)} tokens, "
+            f"{len(credit)} correct"
         )
     if not isinstance(quality, str):
         given = np.asarray(quality, dtype=np.float64)
