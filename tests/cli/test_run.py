@@ -86,6 +86,14 @@ def test_what_was_set_is_sent_and_what_was_not_is_left_out(run: Run, data: Path,
     ]
 
 
+def test_a_narrow_terminal_shows_the_row_as_lines(run: Run, data: Path, tmp_path: Path, monkeypatch: Any):
+    monkeypatch.setenv("COLUMNS", "60")
+    told = run("run", "gsm8k", "--data", data, "--model", "simulated(accuracy=1)", "--system", "debate",
+               "--embedder", "hashing", "-o", tmp_path / "r")  # fmt: skip
+    assert told.out.splitlines()[0].split() == ["system", "debate"]
+    assert "accuracy    1.000" in told.out
+
+
 @pytest.mark.parametrize("format", ["json", "jsonl", "csv", "md"])
 def test_every_form_of_the_output_can_be_read(run: Run, data: Path, tmp_path: Path, format: str):
     with scripted_server(reply) as server:
@@ -266,6 +274,21 @@ def test_every_system_runs_on_every_benchmark(run: Run, root: Path, tmp_path: Pa
     for trace in traces:
         found = {(one.source, step.id) for step in trace.steps if step.kind == "agent" for one in step.heard}
         assert found == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", ["gemmas_table1.sh", "gemmas_table2.sh"])
+def test_the_commands_behind_the_tables_are_ones_that_run(root: Path, tmp_path: Path, script: str):
+    for benchmark, folder in FOLDERS.items():
+        (tmp_path / folder).mkdir()
+        miniature(benchmark, tmp_path / folder)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", root / "runs" / script, "--dry-run"], capture_output=True, text=True, check=False,
+        env={**os.environ, "DATA": str(tmp_path), "OUT": str(tmp_path), "PATH": path},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("20 questions, 180 calls") == 10
 
 
 @pytest.mark.slow

@@ -280,9 +280,10 @@ def test_secrets_reach_no_file_and_do_not_make_a_run_ask_twice(tmp_path):
 
 
 def test_a_lone_surrogate_in_a_reply_breaks_nothing(tmp_path):
-    report, _ = sit(plan("single"), tmp_path, "\ud800 The answer is 7.")
+    report, _ = sit(plan("chain"), tmp_path, "\ud800 The answer is 7.")
     assert len(report.traces) == 4
-    _, model = sit(plan("single"), tmp_path, resume=True)
+    (tmp_path / "traces.jsonl").write_text("")
+    _, model = sit(plan("chain"), tmp_path, resume=True)
     assert model.requests == []
 
 

@@ -336,7 +336,8 @@ def print_scores(
         write_text(scores.to_json(), output / "scores.json")
     model = str(plan.model["model"])
     if format == "table":
-        console().print(run_row.table(row, plan.benchmark_name, model))
+        shown = console()
+        shown.print(run_row.table(row, plan.benchmark_name, model, shown.width))
     elif format == "md":
         write_text(run_row.markdown(row, plan.benchmark_name, model), None)
     if metrics or format not in ("table", "md"):

@@ -71,12 +71,13 @@ class RunFolder:
 
     def note(self, event: str, **told: Any) -> None:
         """Add an event to the log."""
-        self._append({"event": event, "at": round(time.time(), 3), **told})
+        masked = {name: _masked(value) for name, value in told.items()}
+        self._append({"event": event, "at": round(time.time(), 3), **masked})
 
     def add_reply(self, job: str, call: str, reply: TimedReply) -> TimedReply:
         """Put a reply on the disk; what is returned has its secrets masked, as it would be read again."""
         kept = TimedReply(
-            text=mask(reply.text),
+            text=mask(_clean(reply.text)),
             tokens_in=reply.tokens_in,
             tokens_out=reply.tokens_out,
             model=reply.model,
@@ -89,11 +90,7 @@ class RunFolder:
         return kept
 
     def _append(self, record: dict[str, Any]) -> None:
-        try:
-            line = msgspec.json.encode(record)
-        except UnicodeEncodeError:  # a lone surrogate in a reply
-            line = msgspec.json.encode(_clean(msgspec.to_builtins(record)))
-        self.journal.append(line)
+        self.journal.append(msgspec.json.encode(record))
 
     def traces(self) -> list[Trace]:
         """The traces written so far, in the order of their coming in."""
@@ -170,7 +167,7 @@ def _replace(path: Path, data: bytes) -> None:
 
 def _masked(value: Any) -> Any:
     if isinstance(value, str):
-        return mask(value)
+        return mask(_clean(value))
     if isinstance(value, Mapping):
         return {str(key): _masked(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -178,9 +175,6 @@ def _masked(value: Any) -> Any:
     return value
 
 
-def _clean(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        return {key: _clean(item) for key, item in value.items()}
-    return value
+def _clean(text: str) -> str:
+    """The text with lone surrogates, which no file can hold, replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -21,16 +21,25 @@ __all__ = ["METRICS", "NOTE", "markdown", "table"]
 METRICS = ("accuracy", "tokens_in", "tokens_out", "ids", "upr", "unparsed")
 """What the row is made of."""
 HEAD = ("system", "benchmark", "model", "n", "accuracy", "unread", "Ptok", "Ctok", "IDS", "UPR")
+WIDE = 110
+"""Columns of a terminal in which a row with its intervals has room."""
 NOTE = "GEMMAS, Table 1: mean [95 % interval over tasks]; Ptok, Ctok: in all, and a question"
 
 
-def table(scores: Scores, benchmark: str, model: str) -> RenderableType:
-    """The rows, one a system, for a terminal."""
-    grid = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
-    for name in HEAD:
-        grid.add_column(name)
-    for cells in _rows(scores, benchmark, model):
-        grid.add_row(*(Text(cell) for cell in cells))
+def table(scores: Scores, benchmark: str, model: str, width: int = 120) -> RenderableType:
+    """The rows, one a system, for a terminal; each column a line of its own where it is narrow."""
+    grid = Table(
+        box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold", show_header=width >= WIDE
+    )
+    rows = _rows(scores, benchmark, model)
+    if width >= WIDE:
+        for name in HEAD:
+            grid.add_column(name)
+        for cells in rows:
+            grid.add_row(*map(Text, cells))
+    else:
+        for name, *values in zip(HEAD, *rows, strict=True):
+            grid.add_row(Text(name, style="bold"), *(Text(" ".join(value.split())) for value in values))
     return Group(grid, Text(), *(Text(line, style="yellow") for line in _undefined(scores)), _note(scores))
 
 
