@@ -159,16 +159,21 @@ def test_a_run_that_was_killed_is_read_with_a_warning(tmp_path: Path) -> None:
     assert run(tmp_path / "x", parts).warnings == ()
 
 
-@pytest.mark.parametrize(
-    ("rest", "problem"),
-    [
-        (phase("A", "B") + turn("A", "A<->B", "a") + "[2025-13-05 00:0", "the log is cut off"),
-        (phase("A", "B"), "the log has no turn"),
-    ],
-)
-def test_a_log_that_is_cut_off_or_empty_is_an_error(tmp_path: Path, rest: str, problem: str) -> None:
-    with pytest.raises(TraceError, match=f"x: record 1: {problem}"):
-        run(tmp_path / "x", rest, end="")
+def test_a_log_without_a_turn_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="x: record 1: the log has no turn"):
+        run(tmp_path / "x", phase("A", "B"), end="")
+
+
+def test_a_log_cut_off_within_a_line_is_read_up_to_it_and_told_of(tmp_path: Path) -> None:
+    whole = phase("A", "B") + turn("A", "A<->B", "a")
+    run(tmp_path / "x", whole, end="")
+    with (tmp_path / "x").open("a") as log:
+        log.write("[2025-13-05 00:0")
+    reading = read(tmp_path / "x", on_error=lambda error: None)
+    (trace,) = reading
+    assert (trace.id, [step.text for step in trace.steps]) == ("x", ["a"])
+    assert trace.warnings == ("the log ends before the run does",)
+    assert ["record 1: the log is cut off" in str(error) for error in reading.errors] == [True]
 
 
 def test_a_long_log_is_read_fast(tmp_path: Path) -> None:

@@ -58,6 +58,14 @@ def test_a_log_whose_last_line_is_cut_off_is_an_error(tmp_path: Path, rest: str)
         list(read(tmp_path / "path0.log", on_error="raise"))
 
 
+def test_a_log_that_is_cut_off_is_read_up_to_its_last_line(tmp_path: Path) -> None:
+    head = "[1:02:03 INFO]\n-----[Reasoning Path0 Start]-----\n[1:02:03 INFO]\n"
+    (tmp_path / "path0.log").write_text(f"{head}Previous Agent sequence: A->B\nUpdated glob")
+    reading = read(tmp_path / "path0.log", on_error=lambda error: None)
+    assert [[step.agent for step in trace.steps] for trace in reading] == [["A", "B"]]
+    assert len(reading.errors) == 1
+
+
 def test_an_item_without_an_action_is_named(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match='item 2 has no "agent" with an "action" \\(found: agent\\)'):
         path(tmp_path / "x", item("A"), {"agent": "B"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import random
 import sys
 import time
 from collections.abc import Callable
@@ -516,6 +517,28 @@ def test_a_broken_line_is_an_error_and_the_rest_is_read(tmp_path: Path) -> None:
     assert [spoken(trace) for trace in reading] == [[("boss", "Go.")]]
     (error,) = reading.errors
     assert "record 2" in str(error)
+
+
+def test_a_zipped_file_that_breaks_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    filler = base64.b64encode(random.Random(0).randbytes(3000)).decode()
+    lines = [
+        json.dumps(document(agent(str(at), name=f"a{at}", said=filler[at:])) | {"x": at}) for at in range(90)
+    ]
+    zipped = gzip.compress("\n".join(lines).encode())
+    for size in (len(zipped) // 2, 5000):
+        (tmp_path / "x.jsonl.gz").write_bytes(zipped[:size])
+        reading = cp.read(tmp_path / "x.jsonl.gz", on_error=lambda error: None)
+        (trace,) = reading
+        assert trace.id == "x.jsonl.gz"
+        assert 0 < len(trace.steps) < 90
+        assert ["could not be read to its end" in str(error) for error in reading.errors] == [True]
+
+
+def test_a_bad_line_before_does_not_change_the_id_of_a_run(tmp_path: Path) -> None:
+    good = json.dumps(document(agent("a", name="a", said="Hi.")))
+    (tmp_path / "x.jsonl").write_text(f"{good}\n{{broken\n")
+    (tmp_path / "y.jsonl").write_text(f"{good[:20]}\n{good}\n")
+    assert [trace.id for trace in cp.read(tmp_path, on_error=lambda error: None)] == ["x.jsonl", "y.jsonl"]
 
 
 def test_spans_without_any_agent_or_model_say_so(tmp_path: Path) -> None:

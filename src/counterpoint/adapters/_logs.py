@@ -6,7 +6,9 @@ from counterpoint.adapters._source import MAX_BYTES
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
 
-__all__ = ["log_text"]
+__all__ = ["CUT_OFF", "log_text", "whole_lines"]
+
+CUT_OFF = "the log is cut off: its last line is not complete, and was left out"
 
 
 def log_text(source: Source) -> str:
@@ -20,3 +22,8 @@ def log_text(source: Source) -> str:
     if len(content) > limit:
         raise TraceError(f"a log of more than {limit:,} bytes is not read: raise --max-bytes", record=1)
     return content.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+
+
+def whole_lines(text: str) -> str:
+    """The log without its last line, which is not complete."""
+    return text[: text.rfind("\n") + 1]

@@ -246,24 +246,36 @@ def _detect(source: Source) -> str | None:
 
 
 def _numbered(items: Iterator[Trace | TraceError], file: File, format: str) -> Iterator[Trace | TraceError]:
-    """The traces with id, source and format; numbered where the file holds several records."""
+    """The traces with id, source and format; numbered where the file holds several records.
+
+    A record that cannot be read keeps its number. Traces with a trace id are no records: they count alone.
+    """
     waiting: Trace | None = None
-    number = 0
-    for number, item in enumerate(items, 1):
-        if waiting is not None:
+    made = failed = 0
+    for item in items:
+        if waiting is not None and not _beside(waiting, item):
             yield _named(waiting, f"{file.id}#1", format)
             waiting = None
         if isinstance(item, TraceError):
+            failed += 1
             yield item
-        elif number == 1:
+            continue
+        made += 1
+        number = made if "trace_id" in item.labels else made + failed
+        if number == 1:
             # Whether its id takes a number is known once the next record is there.
             waiting = item
         else:
             yield _named(item, f"{file.id}#{number}", format)
     if waiting is not None:
         yield _named(waiting, file.id, format)
-    if not number:
+    if not made + failed:
         yield TraceError("holds no trace", source=file.path)
+
+
+def _beside(trace: Trace, item: Trace | TraceError) -> bool:
+    """Is ``item`` what was wrong with the first record or with spans, and no record after it?"""
+    return isinstance(item, TraceError) and (item.record == 1 or "trace_id" in trace.labels)
 
 
 def _named(trace: Trace, id: str, format: str) -> Trace:

@@ -83,7 +83,7 @@ def source(
         zipped = file.read(2) == b"\x1f\x8b"
     opener = partial(_gunzip if zipped else _plain, path)
     with opener() as stream:
-        head = stream.read(HEAD)
+        head = _head(stream)
         tail = head
         if len(head) == HEAD:
             tail = b"" if zipped else _tail(stream)
@@ -96,6 +96,18 @@ def _plain(path: str) -> IO[bytes]:
 
 def _gunzip(path: str) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path, "rb"))
+
+
+def _head(stream: IO[bytes]) -> bytes:
+    """The first bytes, or as many as there are before a compressed stream breaks off."""
+    head = b""
+    try:
+        while len(head) < HEAD and (piece := stream.read(min(1024, HEAD - len(head)))):
+            head += piece
+    except UNREADABLE:
+        if not head:
+            raise
+    return head
 
 
 def _tail(stream: IO[bytes]) -> bytes:
@@ -273,13 +285,18 @@ def _document(stream: IO[bytes], name: str, limit: int, parse: Parse) -> Record 
 
 def _lines(stream: IO[bytes], name: str, limit: int, parse: Parse) -> Iterator[Record | TraceError]:
     number = 0
-    while (line := _line(stream, limit)) != b"":
-        if line is None:
-            number += 1
-            yield _too_large(name, number, limit)
-        elif text := line.removeprefix(_BOM).strip():
-            number += 1
-            yield _parsed(text, name, number, parse)
+    try:
+        while (line := _line(stream, limit)) != b"":
+            if line is None:
+                number += 1
+                yield _too_large(name, number, limit)
+            elif text := line.removeprefix(_BOM).strip():
+                number += 1
+                yield _parsed(text, name, number, parse)
+    except UNREADABLE as error:
+        # A compressed file that was cut off: what came before is whole, and good.
+        reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
+        yield TraceError(f"could not be read to its end: {reason}", source=name, record=number + 1)
 
 
 def _line(stream: IO[bytes], limit: int) -> bytes | None:

@@ -62,7 +62,7 @@ from typing import NamedTuple
 
 from counterpoint.adapters._chat_log import Names
 from counterpoint.adapters._containment import normal
-from counterpoint.adapters._logs import log_text
+from counterpoint.adapters._logs import CUT_OFF, log_text, whole_lines
 from counterpoint.adapters._transfers import Message, Turn, add_context, add_sequence, to_trace
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
@@ -90,17 +90,20 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
-    """The run."""
+    """The run; with a TraceError beside it where the log is cut off within a line."""
     try:
-        yield _trace(log_text(source))
+        text = log_text(source)
+        cut = _END.search(text) is None and not text.endswith("\n")
+        yield _trace(whole_lines(text) if cut else text)
     except TraceError as error:
         yield TraceError(error.message, source=source.name, record=1)
+    else:
+        if cut:
+            yield TraceError(CUT_OFF, source=source.name, record=1)
 
 
 def _trace(text: str) -> Trace:
     ended = _END.search(text) is not None
-    if not ended and not text.endswith("\n"):
-        raise TraceError("the log is cut off: its last line is not complete")
     log = _Log()
     for block in _blocks(text):
         log.add(block)

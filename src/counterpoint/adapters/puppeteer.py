@@ -40,7 +40,7 @@ from typing import Any
 
 from counterpoint.adapters._beside import beside, stem
 from counterpoint.adapters._chat_log import content_text, found_keys, objects
-from counterpoint.adapters._logs import log_text
+from counterpoint.adapters._logs import CUT_OFF, log_text, whole_lines
 from counterpoint.adapters._messages import whole
 from counterpoint.adapters._source import each, opening
 from counterpoint.adapters._transfers import Turn, add_broadcast, add_sequence, to_trace
@@ -78,9 +78,16 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
     """The path."""
     if _START.match(source.head):
         try:
-            yield _logged(log_text(source))
+            text = log_text(source)
         except TraceError as error:
             yield TraceError(error.message, source=source.name, record=error.record)
+            return
+        cut = not text.endswith(("\n", "}"))
+        trace = _logged(whole_lines(text) if cut else text)
+        if trace.steps or not cut:
+            yield trace
+        if cut:
+            yield TraceError(CUT_OFF, source=source.name, record=1)
         return
     number = _PATH.fullmatch(stem(source.name))
     log = beside(source.name, f"path{number[1]}.log") if number else None
@@ -119,8 +126,6 @@ def _turn(item: dict[str, Any], index: int) -> Turn:
 
 
 def _logged(text: str) -> Trace:
-    if not text.endswith(("\n", "}")):
-        raise TraceError("the log is cut off: its last line is not complete", record=1)
     sequences = _SEQUENCE.findall(text)
     agents = [agent.strip() for agent in sequences[-1].split("->")] if sequences else []
     turns = [
