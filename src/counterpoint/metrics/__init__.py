@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from counterpoint.errors import UsageError
-from counterpoint.registry import lookup
+from counterpoint.registry import lookup, parse_call
 
 if TYPE_CHECKING:
     from counterpoint.contracts import Metric
@@ -77,53 +75,27 @@ SETS: dict[str, tuple[str, ...]] = {
 }
 """Names that stand for several metrics: ``river(judge=llm)`` is each of them with that judge."""
 
-_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*", re.DOTALL)
-
-
 def metric(text: str | Metric) -> Metric:
     """The metric that ``text`` names, parameters bound: ``upr``, ``upr(threshold=0.6, paths=maximal)``."""
     if not isinstance(text, str):
         return text
-    match = _CALL.fullmatch(text)
-    if not match:
-        raise UsageError(f"metric {text!r} is not of the form name or name(parameter=value, ...)")
-    found: Metric = lookup("metric", match[1])
-    return found.bind(**_parameters(match[2] or "", text)) if match[2] else found
+    name, given = parse_call(text, "metric")
+    found: Metric = lookup("metric", name)
+    return found.bind(**given) if given else found
 
 
 def metrics_of(text: str | Metric) -> list[Metric]:
     """The metrics that ``text`` names: those of a set, each with the parameters that it has, or the one."""
     if not isinstance(text, str):
         return [text]
-    match = _CALL.fullmatch(text)
-    if match is None or match[1] not in SETS:
+    set_name, given = parse_call(text, "metric")
+    if set_name not in SETS:
         return [metric(text)]
-    members: list[Metric] = [lookup("metric", name) for name in SETS[match[1]]]
-    given = _parameters(match[2], text) if match[2] else {}
+    members: list[Metric] = [lookup("metric", name) for name in SETS[set_name]]
     for name in given:
         if name != "profile" and not any(name in member.parameters for member in members):
-            raise UsageError(f"no metric of the set {match[1]!r} has a parameter {name!r}")
+            raise UsageError(f"no metric of the set {set_name!r} has a parameter {name!r}")
     return [
         member.bind(**{name: given[name] for name in given if name == "profile" or name in member.parameters})
         for member in members
     ]
-
-
-def _parameters(inside: str, text: str) -> dict[str, Any]:
-    parameters = {}
-    for part in re.split(r",(?![^\[(]*[\])])", inside):
-        name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or not name.isidentifier():
-            raise UsageError(f"metric {text!r}: {part.strip()!r} is not of the form parameter=value")
-        parameters[name] = _value(value)
-    return parameters
-
-
-def _value(text: str) -> Any:
-    words = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
