@@ -21,6 +21,7 @@ from counterpoint.cli import (
     explain,
     forest,
     list_,
+    report,
     run,
     schema,
     score,
@@ -51,6 +52,7 @@ def _main(
 
 
 app.command("score")(score.score)
+app.command("report")(report.report)
 app.command("compare")(compare.compare)
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)

@@ -44,13 +44,16 @@ def score(
     engine: options.Engine = "local",
     workers: options.Workers = None,
     no_cache: options.NoCache = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Also write the page of `report`.")
+    ] = None,
     keep_secrets: options.KeepSecrets = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Read traces, compute metrics, print a table: per system and over all, and what to change."""
     choose(format, FORMATS, "--format")
     choose(engine, ("local",), "--engine")
-    from counterpoint.findings import Observer
+    from counterpoint.cli.report import write_report
 
     readings = open_readings(
         paths,
@@ -76,10 +79,28 @@ def score(
         embedder=embedder,
         workers=workers,
         cache=not no_cache,
-        observe=Observer() if format == "table" else None,
+        observe=_observer(format, html),
     )
+    seen = scores.observed
+    if html is not None:
+        scores.observed = [one.found for one in seen if one.found is not None]
     show(scores, format, output, keep_secrets=keep_secrets)
+    if html is not None:
+        write_report(scores, seen, html, quiet=quiet)
     finish(readings, scores, quiet=quiet)
+
+
+def _observer(format: str, html: Path | None) -> Any:
+    """What is kept of each trace: for the page, for the findings below a table, or nothing."""
+    if html is not None:
+        from counterpoint.view.report_trace import Pages
+
+        return Pages()
+    if format == "table":
+        from counterpoint.findings import Observer
+
+        return Observer()
+    return None
 
 
 def renames(pairs: list[str] | None) -> dict[str, str]:

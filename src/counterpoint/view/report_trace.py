@@ -1,0 +1,238 @@
+"""One trace in a report: its pictures, what each agent used, and its steps with who took up what.
+
+A section holds at most `MOST_STEPS` steps and `MOST_TEXT` characters of each; what is left out is counted.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from counterpoint.contracts import Context
+from counterpoint.findings import Observation, Observer
+from counterpoint.metrics.costs import costs, text_tokens
+from counterpoint.metrics.outcome import run_answer, run_correct, step_answers
+from counterpoint.metrics.uptake import uptake
+from counterpoint.trace import Step, Transfer, task_id
+from counterpoint.view.pictures import cost_svg, lanes_svg, scene, team_svg
+from counterpoint.view.pictures.drawing import OUTCOMES
+from counterpoint.view.pictures.scene import outcomes
+from counterpoint.view.visible import shortened, visible
+
+__all__ = ["Pages", "Seen", "TracePage", "block", "inline", "trace_page"]
+
+MOST_STEPS, MOST_TEXT, MOST_HEARD, MOST_CALLS = 200, 4000, 12, 10
+MOST_TEXTS = 400_000
+"""Characters of all steps of a section: the more steps, the less of each."""
+MOST_BYTES = 3_800_000
+"""Of all sections of a report together."""
+
+
+class TracePage(Struct, frozen=True):
+    """The section of one trace, but for its metrics."""
+
+    key: str
+    """Prefix of the section's ids."""
+    trace: str
+    system: str
+    body: str
+
+
+class Seen(Struct, frozen=True):
+    """What a report keeps of a trace."""
+
+    trace: str
+    system: str
+    task: str
+    """Text of the task, shortened; its id where there is no text."""
+    answer: str
+    correct: bool | None
+    steps: int
+    task_id: str
+    found: Observation | None
+    """What findings and costs are made of; None where enough runs of its system were observed."""
+    page: TracePage | None
+    """None where the report has no room for more sections."""
+
+
+class Pages:
+    """Called with each trace's context while it is scored; makes sections until they fill a report."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self.left = most_bytes
+        self.made = 0
+        self.observer = Observer()
+
+    def __call__(self, context: Context) -> Seen:
+        """What a report keeps of the trace."""
+        trace, page = context.trace, None
+        if self.left > 0:
+            page = trace_page(context, f"t{self.made + 1}")
+            self.made += 1
+            size = len(page.body.encode("utf-8", "replace"))
+            self.left -= size
+            if self.left < 0:
+                page = None
+        return Seen(
+            trace.id,
+            trace.system,
+            shortened(trace.task or task_id(trace), 160),
+            run_answer(context) or "",
+            run_correct(context),
+            len(trace.steps),
+            task_id(trace),
+            self.observer(context),
+            page,
+        )
+
+
+def trace_page(context: Context, key: str) -> TracePage:
+    """The section of a trace; ``key`` makes its ids unique in the page."""
+    trace, shown = context.trace, scene(context)
+    kept = _kept(trace.steps)
+    links = {step.id: f"{key}-s{number}" for number, step in kept}
+    parts = [
+        "<h4>Task</h4>",
+        block(trace.task) if trace.task.strip() else "<p>No text of the task is recorded.</p>",
+        _answers(context),
+        _picture(lanes_svg(shown, links=links, alone=False), "Lanes: who spoke, who heard whom"),
+        _picture(team_svg(shown, alone=False), "Team: who passed on how much"),
+        _picture(_cost(context), "What each agent used"),
+        *_warnings(trace.warnings),
+        f"<h4>Steps</h4>{_left_out(len(trace.steps), len(kept))}",
+        '<ol class="steps">',
+        *_steps(context, kept, links),
+        "</ol>",
+    ]
+    return TracePage(key, trace.id, trace.system, "\n".join(parts))
+
+
+def inline(text: str, most: int = 200) -> str:
+    """One line of a user's text, set apart from the direction of what stands around it."""
+    return f"<bdi>{shortened(text, most)}</bdi>"
+
+
+def block(text: str, most: int = MOST_TEXT) -> str:
+    """A user's text as it is, its end cut where it is long."""
+    clean = visible(text)
+    told = f'<p class="more">… and {len(clean) - most:,} more characters.</p>' if len(clean) > most else ""
+    return f'<pre dir="auto">{html.escape(clean[:most])}</pre>{told}'
+
+
+def _kept(steps: tuple[Step, ...]) -> list[tuple[int, Step]]:
+    """The steps that are shown, with their numbers: all, or as many from both ends."""
+    numbered = list(enumerate(steps, 1))
+    if len(steps) <= MOST_STEPS:
+        return numbered
+    return numbered[: MOST_STEPS // 2] + numbered[-MOST_STEPS // 2 :]
+
+
+def _left_out(steps: int, kept: int) -> str:
+    if steps == kept:
+        return ""
+    half = kept // 2
+    return (
+        f'<p class="more">The first {half:,} and the last {half:,} of {steps:,} steps; '
+        f"{steps - kept:,} between them are in the pictures and numbers, not here.</p>"
+    )
+
+
+def _answers(context: Context) -> str:
+    answer, gold = run_answer(context), context.trace.gold
+    won = run_correct(context)
+    verdict = "not graded" if won is None else "right" if won else "wrong"
+    given = inline(answer) if answer is not None else "none"
+    wanted = inline(gold) if gold is not None else "not recorded"
+    return f"<p>Answer: <strong>{given}</strong> ({verdict}). Gold answer: <strong>{wanted}</strong>.</p>"
+
+
+def _picture(svg: str, label: str) -> str:
+    return f'<figure tabindex="0" role="group" aria-label="{label}">{svg}</figure>'
+
+
+def _cost(context: Context) -> str:
+    """Tokens of each agent's model calls, or of what it said where usage is not recorded."""
+    spent = costs(context)
+    amounts = dict.fromkeys(context.graph.agent_names, 0.0)
+    for speaker, tokens in zip(spent.calls.speakers.tolist(), spent.calls.tokens.tolist(), strict=True):
+        if speaker >= 0:
+            name = spent.agents[speaker]
+            amounts[name] = amounts.get(name, 0.0) + tokens
+    title = "Tokens by agent: prompts and completions"
+    if not any(amounts.values()):
+        title = "Tokens of what each agent said (usage is not recorded)"
+        for step in context.graph.steps:
+            amounts[step.agent] += text_tokens(step)
+    return cost_svg(amounts, title=title, unit="tokens", alone=False)
+
+
+def _warnings(warnings: Iterable[str]) -> Iterator[str]:
+    listed = [f"<li>{inline(warning)}</li>" for warning in warnings]
+    if listed:
+        more = f"<li>and {len(listed) - 20} more</li>" if len(listed) > 20 else ""
+        yield f"<h4>Mended while reading</h4><ul>{''.join(listed[:20])}{more}</ul>"
+
+
+def _steps(context: Context, kept: list[tuple[int, Step]], links: Mapping[str, str]) -> Iterator[str]:
+    found, ended = uptake(context), outcomes(context)
+    names = [step.id for step in found.steps]
+    taken = {
+        (names[source], names[target]): used
+        for (source, target), used in zip(found.pairs.tolist(), found.taken.tolist(), strict=True)
+    }
+    given = step_answers(context)
+    speakers = {step.id: step.agent for step in context.trace.steps}
+    most = min(MOST_TEXT, MOST_TEXTS // max(len(kept), 1))
+    for number, step in kept:
+        outcome = ended[step.id]
+        facts = [f"round {step.round or 0}", f"{text_tokens(step):,} tokens", OUTCOMES[outcome]]
+        answer = given.get(step.id)
+        if answer is not None:
+            facts.append(f"answer {inline(answer, 60)}")
+        if step.id in found.useful:
+            facts.append(
+                "reached the final answer" if found.useful[step.id] else "did not reach the final answer"
+            )
+        yield f'<li id="{links[step.id]}" value="{number}" class="{outcome}-step">'
+        yield f"<h5>{inline(step.agent, 80)} <small>{inline(step.id, 80)} · {' · '.join(facts)}</small></h5>"
+        yield from _heard(step, speakers, links, taken)
+        yield block(step.text, most) if step.text.strip() else '<p class="more">It said nothing.</p>'
+        yield from _calls(step)
+        if step.error:
+            yield f"<p>Error: {inline(step.error, 500)}</p>"
+        yield "</li>"
+
+
+def _heard(
+    step: Step,
+    speakers: Mapping[str, str],
+    links: Mapping[str, str],
+    taken: Mapping[tuple[str, str], bool],
+) -> Iterator[str]:
+    def told(one: Transfer) -> str:
+        used = taken.get((one.source, step.id))
+        use = "" if used is None else ", taken up" if used else ", not taken up"
+        label = f"{inline(speakers[one.source], 60)} ({inline(one.source, 60)})"
+        goal = links.get(one.source)
+        name = f'<a href="#{goal}">{label}</a>' if goal else label
+        scope = "same round" if one.scope == "within" else "earlier round"
+        return f"{name}: {scope}, {one.evidence}{use}"
+
+    if step.heard:
+        more = len(step.heard) - MOST_HEARD
+        listed = "; ".join(told(one) for one in step.heard[:MOST_HEARD])
+        yield f'<p class="heard">Heard {listed}{f"; and {more:,} more" if more > 0 else ""}.</p>'
+
+
+def _calls(step: Step) -> Iterator[str]:
+    if not step.calls:
+        return
+    yield f"<details><summary>{len(step.calls):,} tool calls</summary><ul>"
+    for call in step.calls[:MOST_CALLS]:
+        end = f"error: {call.error}" if call.error else call.result or "no result"
+        yield f"<li>{inline(call.tool, 80)}: {inline(call.arguments, 300)} → {inline(end, 300)}</li>"
+    if len(step.calls) > MOST_CALLS:
+        yield f"<li>and {len(step.calls) - MOST_CALLS:,} more</li>"
+    yield "</ul></details>"
