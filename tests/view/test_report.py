@@ -61,7 +61,7 @@ def trace(name="t", *, steps=6, system="s", text="The answer is 7.", **fields):
     return decode({"id": name, "task": "3+4?", "gold": "7", "system": system, "steps": turns, **fields})
 
 
-def page(*traces, metrics=("accuracy", "upr"), most_bytes=3_800_000):
+def page(*traces, metrics=("accuracy", "upr"), most_bytes=3_000_000):
     scores = evaluate(traces, list(metrics), run="run", observe=Pages(most_bytes))
     return report_html(scores, scores.observed)
 

@@ -117,7 +117,8 @@ def _counts(scores: Scores, seen: Sequence[Seen]) -> str:
     tasks = len({info.task for info in scores.traces})
     steps = sum(one.steps for one in seen)
     traces, systems = len(scores.traces), len(scores.systems)
-    return f"{traces:,} traces of {systems:,} systems on {tasks:,} tasks, {steps:,} steps."
+    amounts = [(traces, "trace"), (systems, "system"), (tasks, "task"), (steps, "step")]
+    return " · ".join(f"{count:,} {what}{'' if count == 1 else 's'}" for count, what in amounts)
 
 
 def _table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

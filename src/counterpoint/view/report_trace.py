@@ -26,7 +26,7 @@ __all__ = ["Pages", "Seen", "TracePage", "block", "inline", "trace_page"]
 MOST_STEPS, MOST_TEXT, MOST_HEARD, MOST_CALLS = 200, 4000, 12, 10
 MOST_TEXTS = 400_000
 """Characters of all steps of a section: the more steps, the less of each."""
-MOST_BYTES = 3_800_000
+MOST_BYTES = 3_000_000
 """Of all sections of a report together."""
 
 
@@ -229,7 +229,7 @@ def _heard(
 def _calls(step: Step) -> Iterator[str]:
     if not step.calls:
         return
-    yield f"<details><summary>{len(step.calls):,} tool calls</summary><ul>"
+    yield f"<details><summary>{len(step.calls):,} tool call{'s' if len(step.calls) > 1 else ''}</summary><ul>"
     for call in step.calls[:MOST_CALLS]:
         end = f"error: {call.error}" if call.error else call.result or "no result"
         yield f"<li>{inline(call.tool, 80)}: {inline(call.arguments, 300)} → {inline(end, 300)}</li>"

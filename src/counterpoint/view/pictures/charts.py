@@ -16,7 +16,7 @@ __all__ = ["comparison_svg", "cost_svg", "ids_svg"]
 WIDTH, HEIGHT, LEFT, TOP = 300, 180, 52, 36
 MOST_LINES, MOST_BARS = 5, 20
 BAR, NAMES, BARS = 22, 170, 260
-ROW, PLOT = 24, 260
+ROW, PLOT, TITLE = 24, 260, 80
 
 
 def ids_svg(curves: Mapping[str, Score], *, alone: bool = True) -> str:
@@ -45,7 +45,7 @@ def ids_svg(curves: Mapping[str, Score], *, alone: bool = True) -> str:
         y = TOP + 8 + 18 * number
         parts.append(f'<path class="l l{number}" d="M{path}"/>')
         parts.append(f'<path class="l l{number}" d="M{LEFT + WIDTH + 16} {y}h18"/>')
-        parts.append(text_at(LEFT + WIDTH + 40, y + 4, shortened(name, 24)))
+        parts.append(text_at(LEFT + WIDTH + 40, y + 4, shortened(name, 22)))
         about.append(f"{shortened(name, 60)}: {values[0]:.3f} at 0, {values[-1]:.3f} at 1")
     if len(curves) > MOST_LINES:
         y = TOP + 12 + 18 * MOST_LINES
@@ -62,11 +62,11 @@ def cost_svg(amounts: Mapping[str, float], *, title: str, unit: str, alone: bool
         shown.append((f"{len(rest)} others", sum(value for _, value in rest)))
     total = sum(amounts.values())
     most = max((value for _, value in shown), default=0) or 1
-    parts = [text_at(12, 18, escaped(title), "t")]
+    parts = [text_at(12, 18, shortened(title, TITLE), "t")]
     for number, (name, value) in enumerate(shown):
         y = TOP + number * BAR
         told = f"{_amount(value, unit)} ({value / total:.0%})" if total else _amount(value, unit)
-        parts.append(text_at(NAMES - 8, y + 12, shortened(name, 24), anchor="end"))
+        parts.append(text_at(NAMES - 8, y + 12, shortened(name, 22), anchor="end"))
         wide = BARS * value / most
         parts.append(f'<path class="b" d="M{NAMES} {y + 2}h{place(wide)}v14h{place(-wide)}z"/>')
         parts.append(text_at(NAMES + wide + 6, y + 13, told, "a"))
@@ -88,7 +88,7 @@ def comparison_svg(
     interval lies, and how wide it is for its difference. The numbers stand beside it.
     """
     rows = [row for row in found.rows if row.difference is not None]
-    parts = [text_at(12, 18, escaped(title), "t")]
+    parts = [text_at(12, 18, shortened(title, TITLE), "t")]
     middle, bottom = NAMES + PLOT / 2, TOP + len(rows) * ROW
     parts.append(f'<path class="z" d="M{place(middle)} {TOP - 4}V{bottom}"/>')
     for number, row in enumerate(rows):

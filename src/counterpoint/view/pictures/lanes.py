@@ -24,8 +24,8 @@ MOST_STEPS, MOST_COLUMNS, MOST_CURVES = 300, 120, 800
 STRETCHES = 48
 """Columns of a picture whose columns are joined, at most."""
 GUTTER, TOP, LANE, COLUMN, BAR = 170, 62, 36, 40, 26
-NAME = 24
-LEGEND_STEP = 7
+NAME = 22
+TITLE, LEGEND_STEP = 80, 7
 
 
 class Curve(Struct, frozen=True):
@@ -76,7 +76,7 @@ def lanes_svg(
     bottom = TOP + len(shown.lanes) * LANE
     notes = list(_notes(shown, curves, drawn, stretch))
     parts = [
-        text_at(12, 18, escaped(title), "t"),
+        text_at(12, 18, shortened(title, TITLE), "t"),
         *_legend(shown, detailed),
         *_rounds(shown, stretch, bottom),
         *_lanes(shown, width),

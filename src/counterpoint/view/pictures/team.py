@@ -21,7 +21,7 @@ __all__ = ["team_svg"]
 MOST_LABELS = 60
 """Arrows with their count beside them; where there are more, the count is in their title and width only."""
 MOST_ARROWS = 600
-SIDE, BOTTOM, ARC, NAME = 190, 66, 34, 24
+SIDE, BOTTOM, ARC, NAME, TITLE = 190, 66, 34, 22, 60
 CROWD = 20
 """Above so many nodes their names stand like the spokes of a wheel."""
 BEND = 0.18
@@ -53,7 +53,7 @@ def team_svg(shown: Scene, *, title: str = "Who passed on how much", alone: bool
     places = {lane: _around(middle, radius, number / max(len(order), 1)) for number, lane in enumerate(order)}
     sizes = _sizes(shown)
     most = max((one.count for one in drawn), default=1) * (1 if len(drawn) <= MOST_LABELS else 4)
-    parts = [text_at(12, 18, escaped(title), "t"), *_legend(drawn)]
+    parts = [text_at(12, 18, shortened(title, TITLE), "t"), *_legend(drawn)]
     for one in reversed(drawn):
         parts.extend(_arrow(one, places, sizes, most, shown.lanes))
     for one in drawn if len(drawn) <= MOST_LABELS else ():
