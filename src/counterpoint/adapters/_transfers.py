@@ -30,9 +30,11 @@ nobody's: an agent that repeats the task is not its producer.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import Any
 
 from msgspec import Struct
@@ -229,16 +231,24 @@ def add_broadcast(turns: Sequence[Turn]) -> None:
 
 
 def add_sequence(turns: Sequence[Turn]) -> None:
-    """Adds a ``sequence`` transfer from the turn before to each turn that hears no other agent."""
+    """Adds a ``sequence`` transfer from the turn before to each turn that hears no other agent.
+
+    A turn that was still going on when another began, by the times of both, is not before it.
+    """
     agents: dict[str, str] = {}
-    before: Turn | None = None
-    for turn in turns:
+    running: list[tuple[float, int]] = []
+    before = -1
+    for number, turn in enumerate(turns):
+        now = math.inf if turn.started_at is None else turn.started_at
+        while running and running[0][0] <= now:
+            before = max(before, heappop(running)[1])
         alone = all(agents.get(source) == turn.agent for source in turn.heard)
-        if before is not None and alone and before.agent != turn.agent:
-            turn.hear(before.id, "sequence")
+        if before >= 0 and alone and turns[before].agent != turn.agent:
+            turn.hear(turns[before].id, "sequence")
         agents[turn.id] = turn.agent
         if turn.kind != "control":
-            before = turn
+            known = turn.started_at is not None and turn.ended_at is not None
+            heappush(running, (turn.ended_at if known and turn.ended_at else -math.inf, number))
 
 
 # --- building ------------------------------------------------------------------------------------
