@@ -309,6 +309,44 @@ def test_hand_overs_in_a_circle_stay_finite(read: Read) -> None:
     assert len(cp.graph(trace).unrolled.names) == 4
 
 
+def test_a_hand_over_without_its_arguments_is_to_the_turn_that_follows_beside(read: Read) -> None:
+    trace = read(
+        span("root", "", 0, 20),
+        agent("a", "root", 0, 5, name="desk"),
+        model("m", "a", 1),
+        tool("t", "a", 3, name="transfer_to_agent"),
+        agent("b", "root", 6, 5, name="weather"),
+        model("n", "b", 7),
+    )
+    assert evidence(trace) == {("desk1", "weather1", "explicit")}
+
+
+def test_a_turn_that_goes_on_is_not_before_another(read: Read) -> None:
+    trace = read(
+        agent("a", "", 0, 9, name="first", said="One."),
+        agent("b", "", 10, 9, name="left", said="Two."),
+        agent("c", "", 11, 7, name="right", said="Three."),
+        agent("d", "", 20, 2, name="last", said="Four."),
+    )
+    assert evidence(trace) == {
+        ("first1", "left1", "sequence"),
+        ("first1", "right1", "sequence"),
+        ("right1", "last1", "sequence"),
+    }
+
+
+def test_an_operation_of_no_known_name_with_a_reply_is_a_model_call(read: Read) -> None:
+    plan = model("p", "a", 1, said="First this.")
+    plan["attributes"][0] = {"key": "gen_ai.operation.name", "value": {"stringValue": "plan"}}
+    assert spoken(read(agent("a", name="a"), plan)) == [("a", "First this.")]
+
+
+def test_an_agent_that_only_holds_others_is_left_out_with_a_warning(read: Read) -> None:
+    trace = read(agent("a", "", 0, 9, name="boss"), agent("b", "a", 1, 2, name="worker"), model("m", "b", 1))
+    assert [step.agent for step in trace.steps] == ["worker"]
+    assert "no model call of its own, so taken for a workflow and not for an agent: boss" in trace.warnings
+
+
 def test_agents_called_as_tools_split_the_callers_turn_once(read: Read) -> None:
     trace = read(
         agent("a", "", 0, 60, name="boss"), model("m1", "a", 1, said="Ask both."),

@@ -26,7 +26,7 @@ from counterpoint.adapters._containment import MIN_CHARACTERS
 from counterpoint.adapters._scopes import Scope, find_scopes
 from counterpoint.adapters._spans import Reading, Span, Tree, prompt
 from counterpoint.adapters._transfers import Turn, add_context, add_sequence, to_trace
-from counterpoint.adapters._turns import Part, fold, handover, parts_in_order, turn_of
+from counterpoint.adapters._turns import Part, fold, handover, hands_over, parts_in_order, turn_of
 from counterpoint.errors import TraceError
 from counterpoint.trace import Evidence, Kind, Trace
 
@@ -113,13 +113,15 @@ class _Run:
         self.tree = Tree(spans)
         self.readings: list[Reading | None] = []
         self.scopes: list[Scope] = []
+        self.dissolved: list[str] = []
+        """Agents, by their own attributes, that only hold others."""
         self.parts: list[Part] = []
         own = dialect.turns(self.tree)
         if own is not None:
             self.turns = own
             return
         self.readings = [dialect.read(span) for span in self.tree.spans]
-        self.scopes = find_scopes(self.tree, self.readings)
+        self.scopes = find_scopes(self.tree, self.readings, self.dissolved)
         self.parts = parts_in_order(self.tree, self.readings, self.scopes)
         names = _names(self.scopes)
         modeled = any(scope.models for scope in self.scopes)
@@ -173,6 +175,7 @@ class _Run:
                 at = bisect_left(later, place + 1)
                 if at < len(later):
                     self._hear(later[at], place, "explicit")
+            self._hear_unnamed_handover(place, part)
             for author in self._handed_back_by(part):
                 before = self.by_agent.get(fold(author), ())
                 at = bisect_left(before, place) - 1
@@ -191,6 +194,16 @@ class _Run:
             reading = self.readings[at]
             if reading:
                 yield reading.target or handover(reading.tool, reading.arguments)
+
+    def _hear_unnamed_handover(self, place: int, part: Part) -> None:
+        """Without content no arguments are recorded: whoever follows beside this turn was handed over to."""
+        first, spans, parents = part.scope.first, self.tree.spans, self.tree.parents
+        tools = [(spans[at].end, tool) for at in part.tools if (tool := self.readings[at])]
+        if parents[first] >= 0 and tools and hands_over(tools[-1][1].tool) and not tools[-1][1].arguments:
+            later = self.scopes[bisect_left(self.starts, self.tree.ends[first]) :]
+            follower = next((scope for scope in later if parents[scope.first] == parents[first]), None)
+            if follower is not None and spans[follower.first].start >= tools[-1][0]:
+                self._hear(self.places[id(follower)][0], place, "explicit")
 
     def _handed_back_by(self, part: Part) -> Iterator[str]:
         """Authors of hand-overs to this part, as its prompts tell, or the state that it began with."""
@@ -336,18 +349,15 @@ class _Run:
         spans = self.tree.spans
         labels: dict[str, Any] = {"trace_id": spans[0].trace} if spans[0].trace else {}
         labels["spans"] = len(spans)
-        rules = Counter(scope.rule for scope in self.scopes)
-        if rules:
+        if rules := Counter(scope.rule for scope in self.scopes):
             labels["identity_rules"] = dict(rules.most_common())
         if self.tree.orphans:
             labels["orphans"] = self.tree.orphans
-        running = sum(not span.end for span in spans)
-        if running:
+        if running := sum(not span.end for span in spans):
             labels["running"] = running
         if all(parent >= 0 or span.parent for span, parent in zip(spans, self.tree.parents, strict=True)):
             labels["rootless"] = True
-        doubled = sum(self._has_tokens(at) for scope in self.scopes for at in self._above_leaves(scope))
-        if doubled:
+        if doubled := sum(self._has_tokens(at) for scope in self.scopes for at in self._above_leaves(scope)):
             labels["totals_left_out"] = doubled
         return labels
 
@@ -362,20 +372,19 @@ class _Run:
         return reading is not None and reading.usage is not None
 
     def _warnings(self) -> Iterator[str]:
+        if self.dissolved:
+            names = ", ".join(dict.fromkeys(self.dissolved))
+            yield f"no model call of its own, so taken for a workflow and not for an agent: {names[:200]}"
         spans = self.tree.spans
-        running = sum(not span.end for span in spans)
-        if running:
+        if running := sum(not span.end for span in spans):
             yield f"{running} spans never ended: the run was cut off or is still going on"
         models = [self.readings[at] for scope in self.scopes for at in scope.models]
-        silent = sum(not reading.said for reading in models if reading)
-        if silent:
+        if silent := sum(not reading.said for reading in models if reading):
             yield f"{silent} of {len(models)} model calls have no reply text"
-        unknown = sum(not reading.usage for reading in models if reading)
-        if unknown:
+        if unknown := sum(not reading.usage for reading in models if reading):
             yield f"{unknown} of {len(models)} model calls have no token counts"
         texts = Counter(turn.text for turn in self.turns if len(turn.text) >= MIN_CHARACTERS)
-        repeated = sum(count - 1 for count in texts.values())
-        if repeated:
+        if repeated := sum(count - 1 for count in texts.values()):
             yield f"{repeated} turns say word for word what a turn before them said"
 
 

@@ -68,12 +68,26 @@ _ROLE = re.compile(
 )
 
 
-def find_scopes(tree: Tree, readings: Sequence[Reading | None]) -> list[Scope]:
-    """Every scope of the tree that did or said something, in tree order; containers are dissolved."""
+def find_scopes(
+    tree: Tree, readings: Sequence[Reading | None], dissolved: list[str] | None = None
+) -> list[Scope]:
+    """Every scope of the tree that did or said something, in tree order; containers are dissolved.
+
+    ``dissolved`` gets the names of those among the containers that call themselves agents.
+    """
     opening = _Opening(tree, readings)
     opening.name_stand_ins()
     _sort_members(opening.scopes, tree, readings)
-    return _dissolve_containers(opening.scopes, readings)
+    kept = _dissolve_containers(opening.scopes, readings)
+    if dissolved is not None:
+        members = {id(scope) for scope in kept}
+        names = {scope.agent for scope in kept}
+        dissolved += [
+            scope.agent
+            for scope in opening.scopes
+            if id(scope) not in members and scope.named and scope.agent not in names
+        ]
+    return kept
 
 
 class _Opening:

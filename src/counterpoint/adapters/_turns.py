@@ -24,7 +24,7 @@ from counterpoint.adapters._spans import Reading, Tree, prompt, results
 from counterpoint.adapters._transfers import Message, Turn, total_usage
 from counterpoint.trace import Call, Kind, Usage
 
-__all__ = ["Part", "fold", "handover", "parts_in_order", "turn_of"]
+__all__ = ["Part", "fold", "handover", "hands_over", "parts_in_order", "turn_of"]
 
 
 @dataclass(slots=True, eq=False)
@@ -209,6 +209,11 @@ def handover(tool: str, arguments: str) -> str:
     if isinstance(given, dict):
         return next((str(given[key]) for key in _TARGET_KEYS if isinstance(given.get(key), str)), "")
     return ""
+
+
+def hands_over(tool: str) -> bool:
+    """Does a tool of this name hand over to an agent that only its arguments name?"""
+    return _target_of(tool)[0]
 
 
 @lru_cache(maxsize=4096)

@@ -31,6 +31,8 @@ _OPERATIONS = {
     "invoke_agent": "agent",
     "execute_tool": "tool",
 }
+_NO_MODEL = ("invoke_", "execute_", "create_", "retrieval", "embeddings")
+"""How operations begin that hold model calls at most, whatever their results."""
 _METADATA = ("", "langsmith.metadata.", "traceloop.association.properties.")
 """What stands before the keys of LangGraph's metadata, where each is an attribute."""
 _KINDS = {"agent": "agent", "tool": "tool", "workflow": "other", "task": "other"}
@@ -70,7 +72,9 @@ def read(span: Span) -> Reading | None:
 def _role(attributes: dict[str, Any]) -> str:
     operation = attributes.get("gen_ai.operation.name")
     if operation is not None:
-        return _OPERATIONS.get(operation, "other") if isinstance(operation, str) else "other"
+        known = _OPERATIONS.get(operation) if isinstance(operation, str) else None
+        # An operation of a name that is not known yet (``plan``) and has a reply is a model's.
+        return known or ("model" if _replied(str(operation), attributes) else "other")
     if "agent_name" in attributes:
         return "agent"
     if "gen_ai.tool.name" in attributes:
@@ -85,6 +89,11 @@ def _role(attributes: dict[str, Any]) -> str:
     if "gen_ai.request.model" in attributes and "gen_ai.agent.name" not in attributes:
         return "model"
     return ""
+
+
+def _replied(operation: str, attributes: dict[str, Any]) -> bool:
+    given = attributes.get("gen_ai.output.messages")
+    return given is not None and not operation.startswith(_NO_MODEL) and bool(chats(given, "assistant"))
 
 
 def _is_any(attributes: dict[str, Any]) -> bool:
