@@ -44,9 +44,18 @@ def test_what_the_reader_said_in_its_last_turn_is_not_new_to_it():
 
 
 def test_a_rare_word_weighs_more_than_one_that_all_say():
-    texts = ["the fjord", "the", "fjord", "the the"]
+    texts = ["the fjord", "the sea and you", "a fjord and me", "the the"]
     common, rare = uptake_shares(texts, [(0, 1), (0, 2)]).tolist()
     assert 0 < common < 0.5 < rare < 1
+
+
+def test_one_fact_out_of_a_long_page_is_used_if_it_is_most_of_what_the_reader_says():
+    page = " ".join(f"word{number}" for number in range(50))
+    first, second = uptake_shares(
+        [page, "word7", "word7 among these other eight words of my own"], [(0, 1), (0, 2)]
+    )
+    assert first == 0.5
+    assert second < 0.25
 
 
 def test_the_direction_of_the_task_counts_as_nothing():

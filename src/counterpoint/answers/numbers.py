@@ -141,6 +141,7 @@ _AFTER = re.compile(
     re.VERBOSE,
 )
 _BARE = re.compile(r"-?[1-9][0-9]{0,17}|0")
+_ASCII_DIGIT = re.compile(r"[0-9]")
 _REASON = re.compile(r"(?i:\b(?:because|since|given that)\b)")
 _SENTENCE = re.compile(r"(?<=[0-9])[.!?;]\s|[.!?;]\s+(?=[A-Z(])")
 
@@ -181,7 +182,7 @@ def number(text: str) -> Number | None:
     """
     if _BARE.fullmatch(text):
         return Number(text, Fraction(text))
-    if len(text) > PHRASE:
+    if len(text) > PHRASE or (text.isascii() and not _ASCII_DIGIT.search(text)):
         return None
     phrase = plain(text).strip()
     before = _BEFORE.match(phrase)

@@ -12,9 +12,10 @@ What counts
 -----------
 * Where reader and source both commit to an answer, the answers decide: the reader took the source up iff the
   answers are equal and the reader's agent had not given that one before.
-* Elsewhere the texts decide. By text: the share of what the source brought new (its terms beyond the task's
-  and beyond the reader's own last turn) that the reader says again, each term by its idf among the steps, is
-  at least a threshold. By embedding: the cosine of both vectors, the task's direction taken out of them, is.
+* Elsewhere the texts decide. By text: of what the source brought new (its terms beyond the task's and beyond
+  the reader's own last turn), each term by its idf among the steps, the reader says at least a share again;
+  or of what the reader says new, twice that share is from there. By embedding: the cosine of both vectors,
+  the task's direction taken out of them, is at least a threshold.
 * A step is useful iff a chain of uptake edges leads from it to the final answer. An agent's own next turn
   carries on what it took up; that is a link of such a chain, and never an edge of a path.
 
@@ -56,9 +57,11 @@ TEXT, EMBEDDING = 0.25, 0.5
 def uptake_shares(
     texts: Sequence[str], edges: object, *, given: str = "", speakers: Sequence[Hashable] | None = None
 ) -> Floats:
-    """For each edge u -> v: the share of what u brought new to v that v says again.
+    """For each edge u -> v: how much of what u brought new to v is said again by v.
 
-    ``share = sum idf(t), t in N ∩ W(v) / sum idf(t), t in N``, ``N = W(u) - W(given) - W(v's last turn)``.
+    ``max(w(C) / w(N), w(C) / (2 w(M)))`` with ``N = W(u) - W(given) - W(v's last turn)``, M the same of v,
+    the common terms C, and w their idf summed: the share of u's new terms, or half the share of v's. So who
+    takes one fact out of a long page has used it too, if what it says is mostly from there.
 
     Parameters
     ----------
@@ -82,18 +85,21 @@ def uptake_shares(
     numbers: dict[str, int] = {}
     bags = [_bag(text, numbers) for text in texts]
     known = _bag(given, numbers)
-    weight = _weights(bags, len(numbers))
+    weight = _weights(bags, len(numbers)).__getitem__
     fresh = [bag - known for bag in bags]
-    whole = [sum([weight[term] for term in bag]) for bag in fresh]
+    whole = [sum(map(weight, bag)) for bag in fresh]
     before = previous_turns(speakers if speakers is not None else range(n))
     bags.append(frozenset())  # what one who speaks for the first time said before: the bag at -1
-    later = [bags[node] - bags[before[node]] for node in range(n)]
+    later = [fresh[node] - bags[before[node]] for node in range(n)]
+    brought = [sum(map(weight, bag)) for bag in later]
     shares = np.zeros(len(pairs))
     for number, (source, target) in enumerate(zip(*pairs.T.tolist(), strict=True)):
         own = before[target] == source  # an agent's own turn before is the source, not what it knew already
-        if said := fresh[source] & (bags[target] if own else later[target]):
-            held = [] if own else [weight[term] for term in fresh[source] & bags[before[target]]]
-            shares[number] = sum([weight[term] for term in said]) / (whole[source] - sum(held))
+        if common := fresh[source] & (fresh[target] if own else later[target]):
+            said = sum(map(weight, common))
+            held = 0.0 if own else sum(map(weight, fresh[source] & bags[before[target]]))
+            new = whole[target] if own else brought[target]
+            shares[number] = max(said / (whole[source] - held), said / new / 2)
     return shares
 
 
