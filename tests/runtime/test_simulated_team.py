@@ -1,7 +1,8 @@
 """Simulated star and debate differ in how they work together.
 
-Not shown here: that they do so at one accuracy. With seeds 1 to 8 IDS differed every time and UPR seven times, but
-accuracy was within two points three times only, and debate was right more often by five points in the mean.
+Not shown here: that they do so at one accuracy. With seeds 1 to 8 IDS differed every time and UPR seven
+times, but accuracy was within two points three times only, and debate was right more often by five points in
+the mean.
 """
 
 from __future__ import annotations
