@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterpoint.contracts import Context
 from counterpoint.graph import graph
+from counterpoint.judges import make
 from counterpoint.metrics import metric
 from counterpoint.score import Score
 from counterpoint.trace import Step, Trace, Transfer
@@ -30,10 +32,10 @@ def chain(*turns: tuple[str, str]) -> list[Step]:
 
 
 def context_of(steps: Sequence[Step], *, evidence: str = "broadcast", **fields: Any) -> Context:
-    """A context without an embedder; ``fields`` go to the trace, ``embed`` to the context."""
+    """A context without an embedder; ``fields`` go to the trace, ``embed`` to the context and its judges."""
     embed = fields.pop("embed", None)
     found = graph(Trace("t", tuple(steps), **fields), evidence=evidence)
-    return Context(found.trace, found, embed=embed)
+    return Context(found.trace, found, embed=embed, judges=partial(make, embed=embed, cache=None))
 
 
 def judged(text: str, steps: Sequence[Step], **fields: Any) -> Score:
