@@ -4,7 +4,8 @@ What counts
 -----------
 * A need (gold, usage, times, ...) is met by a trace that holds it at least once; a metric is carried by a
   trace that meets all of its needs.
-* Advice is by format, since the switch to flip is another in each framework; see ADVICE.
+* Advice is by framework (the trace's ``system``), since the switch to flip is another in each; where we have
+  none for it, by format, of which the span files are one; see ADVICE.
 """
 
 from __future__ import annotations
@@ -27,17 +28,23 @@ __all__ = ["Carried", "Examination", "FormatFacts", "examine"]
 ADVICE: dict[str, dict[str, str]] = {
     "texts": {
         "": "record what each agent said as the step's text",
-        "openai_agents": "the Responses API exports none: use the chat completions model, or OpenInference "
+        "openai-agents": "the Responses API exports none: use the chat completions model, or OpenInference "
         "instrumentation, or export the run items too",
-        "google_adk": "set OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental and "
+        "google-adk": "set OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental and "
         "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY",
-        "otlp": "switch on content capture in the instrumentation: "
-        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true (SPAN_ONLY in newer ones)",
+        "pydantic-ai": "instrument with InstrumentationSettings(include_content=True)",
+        "ms-agent-framework": "switch on enable_sensitive_data (ENABLE_SENSITIVE_DATA=true)",
+        "langfuse": "leave capture_input and capture_output of @observe on, and "
+        "LANGFUSE_OBSERVE_DECORATOR_IO_CAPTURE_ENABLED unset or true",
+        "langsmith": "unset LANGSMITH_HIDE_INPUTS and LANGSMITH_HIDE_OUTPUTS",
+        "spans": "switch on content capture: with OpenInference unset OPENINFERENCE_HIDE_INPUTS and "
+        "OPENINFERENCE_HIDE_OUTPUTS; else set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true "
+        "(SPAN_ONLY in newer ones)",
     },
     "transfers": {
         "": "record `heard` with each step, or each model call's prompt, so that texts are found in it",
-        "otlp": "capture the prompts of the model calls: instrument the model provider beside the framework",
-        "openai_agents": "capture prompts: with the Responses API only handoffs and nesting are known",
+        "spans": "capture the prompts of the model calls: instrument the model provider beside the framework",
+        "openai-agents": "capture prompts: with the Responses API only handoffs and nesting are known",
     },
     "gold": {
         "": "give --gold FILE with trace or task, and gold; or record `gold` in the trace",
@@ -46,7 +53,7 @@ ADVICE: dict[str, dict[str, str]] = {
     },
     "usage": {
         "": "record tokens_in, tokens_out and the model's name with each model call",
-        "otlp": "instrument the model provider (its SDK) too: the framework's own spans hold no token counts",
+        "spans": "instrument the model provider (its SDK) too: the framework's spans hold no token counts",
         "autogen": "have the endpoint report usage: stream_options include_usage",
         "langgraph": "pass stream_usage=True to the chat model, so that messages hold usage_metadata",
     },
@@ -56,7 +63,13 @@ ADVICE: dict[str, dict[str, str]] = {
     "judge": {"": "give a judge in the metric's parameters"},
     "forest": {"": "build one from runs that worked: counterpoint forest build RUNS -o forest.jsonl"},
 }
-"""Need to format to what to switch on there; the empty format holds where no other does."""
+"""Need to framework or format to what to switch on there; the empty one holds where no other does."""
+
+SPANS = ("otlp", "otel_sdk", "phoenix")
+"""Formats that hold spans of any framework: one to ADVICE, ``spans``."""
+
+_ALONE = "fewer than two agents speak"
+_TEAM = "the metric needs a team; if there is one, read the export that holds all of its agents"
 
 
 class Carried(Struct, frozen=True):
@@ -141,7 +154,7 @@ def examine(
         facts.setdefault(name, _Facts(roles)).add(trace)
         lacking = _lacking(trace, evidence)
         for tally in carried.values():
-            tally.add(lacking, name)
+            tally.add(lacking, trace.system, name)
     return Examination(
         formats=[found.told(name) for name, found in facts.items()],
         metrics=[tally.told() for tally in carried.values()],
@@ -181,6 +194,12 @@ def _lacking(trace: Trace, evidence: str) -> dict[str, str]:
     return lacking
 
 
+def _advice(need: str, system: str, format: str) -> str:
+    told = ADVICE.get(need, {})
+    family = "spans" if format in SPANS else ""
+    return next((told[key] for key in (system or format, format, family or format, "") if key in told), "")
+
+
 class _Tally:
     """One metric over all traces."""
 
@@ -190,16 +209,15 @@ class _Tally:
         self.missing: Counter[str] = Counter()
         self.advice: dict[str, None] = {}
 
-    def add(self, lacking: Mapping[str, str], format: str) -> None:
+    def add(self, lacking: Mapping[str, str], system: str, format: str) -> None:
         self.of += 1
         unmet = [need for need in self.metric.needs if need in lacking]
         self.carried += not unmet
         self.missing.update(unmet)
         for need in unmet:
-            by_format = ADVICE.get(need, {"": ""})
-            advice = lacking[need] if need in ("answers", "transfers") else ""
-            told = by_format.get(format, by_format[""])
-            self.advice.setdefault(f"{need}: {advice + '; ' if advice else ''}{told}".rstrip("; "))
+            reason = lacking[need] if need in ("answers", "transfers") else ""
+            told = _TEAM if reason == _ALONE else _advice(need, system, format)
+            self.advice.setdefault(f"{need}: {reason + '; ' if reason else ''}{told}".rstrip("; "))
 
     def told(self) -> Carried:
         return Carried(str(self.metric), self.carried, self.of, dict(self.missing), list(self.advice))

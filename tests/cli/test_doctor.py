@@ -3,7 +3,9 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
+from counterpoint import adapters
 from counterpoint.cli import app
+from counterpoint.doctor import ADVICE, SPANS
 
 TRACE = {
     "id": "t",
@@ -66,3 +68,42 @@ def test_doctor_tells_of_runs_that_were_cut_off_and_of_totals_left_out(tmp_path:
     told = doctor(path).splitlines()
     assert "  cut off      2 of 3 traces: a span never ended, or no root span" in told
     assert "  tokens       token totals left out: 4 (the calls in them count, once)" in told
+
+
+def advice(tmp_path: Path, metric: str, **fields: object) -> list[str]:
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps({**TRACE, **fields}))
+    return json.loads(doctor(path, "--format", "json", "-m", metric))["metrics"][0]["advice"]
+
+
+def test_advice_is_of_the_framework_and_else_of_the_format(tmp_path: Path):
+    def usage(system: str, format: str) -> str:
+        return advice(tmp_path, "tokens_in", system=system, labels={"format": format})[0]
+
+    assert "stream_usage=True" in usage("langgraph", "otlp")
+    assert usage("mine", "phoenix") == usage("mine", "otlp") == usage("", "otel_sdk")
+    assert "instrument the model provider" in usage("mine", "otlp")
+    assert (
+        usage("mine", "chat")
+        == "usage: record tokens_in, tokens_out and the model's name with each model call"
+    )
+
+
+def test_one_agent_alone_is_told_to_bring_its_team(tmp_path: Path):
+    told = advice(tmp_path, "depth", steps=TRACE["steps"][:1])
+    assert told == [
+        "transfers: fewer than two agents speak; the metric needs a team; "
+        "if there is one, read the export that holds all of its agents"
+    ]
+
+
+def test_every_name_that_advice_is_for_is_a_framework_or_a_format_that_we_read():
+    golden = Path(__file__).parents[1] / "golden"
+    systems = {
+        json.loads(line).get("system")
+        for file in golden.rglob("*.golden.jsonl")
+        for line in file.read_bytes().splitlines()
+    }
+    known = {"", "spans", *adapters.TABLE, *systems}
+    assert {name for told in ADVICE.values() for name in told} <= known
+    assert set(SPANS) <= set(adapters.TABLE)
