@@ -118,9 +118,22 @@ def test_the_last_summary_is_the_decision_and_no_agent(tmp_path: Path) -> None:
     assert trace.answer == "Second."
 
 
-def test_true_root_causes_and_tokens_are_labels_and_no_gold_answer(tmp_path: Path) -> None:
-    trace = run(tmp_path / "x", task_evaluation={"root_cause": ["A", "B"], "predicted": "C"}, token_usage=9)
-    assert (trace.gold, trace.correct) == (None, None)
+@pytest.mark.parametrize(
+    ("predicted", "answer", "correct"),
+    [
+        (["B", "A", "C"], "B, A, C", True),
+        (["B", "C"], "B, C", False),
+        ("It is a and B.", "It is a and B.", True),
+        ("It is AB.", "It is AB.", False),
+        (None, None, None),
+    ],
+)
+def test_a_database_run_is_correct_iff_it_names_every_true_cause(
+    tmp_path: Path, predicted: Any, answer: str | None, correct: bool | None
+) -> None:
+    verdict = {"root_cause": ["A", "B"], "predicted": predicted}
+    trace = run(tmp_path / "x", task_evaluation=verdict, token_usage=9)
+    assert (trace.gold, trace.answer, trace.correct) == ("A, B", answer, correct)
     assert (trace.labels["root_cause"], trace.labels["run_usage"]) == (["A", "B"], {"tokens": 9})
 
 

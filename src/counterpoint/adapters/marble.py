@@ -29,8 +29,10 @@ What counts
   The last one is the decision and the answer, those before are control: nothing says who was shown them.
 * The round is the place of the iteration; its number is not always the next one.
 * Token use is one number for the run: ``labels["run_usage"]``. Scores are the judge's, in ``labels``.
-  Of database runs the true root causes are ``labels["root_cause"]``, and no gold answer: the planner has to
-  name more causes than there are, and naming the right ones among them is not a matter of equal texts.
+* Of database runs the true root causes are the gold answer (and ``labels["root_cause"]``), the answer is what
+  was predicted. Texts are not compared: a run is correct iff every true cause is among the predicted ones,
+  or, where the prediction is a text, stands in it as a word. Further causes do not count against it, since
+  the planner is asked for more than there are.
 
 What the format cannot tell: times, tokens a step, which function was called (databases name it) and with what
 arguments, and what an agent that got no message was shown beyond its task.
@@ -98,10 +100,28 @@ def _trace(run: Any) -> Trace:
         team.turns,
         id="",
         task=task,
-        answer=content_text(answer) if answer else None,
         system="MARBLE",
+        **{"answer": content_text(answer) if answer else None, **_diagnosis(run)},
         labels=_labels(run),
     )
+
+
+def _diagnosis(run: dict[str, Any]) -> dict[str, Any]:
+    """Gold, answer and correctness of a database run; of any other nothing."""
+    verdict = run.get("task_evaluation")
+    causes = verdict.get("root_cause") if isinstance(verdict, dict) else None
+    if not isinstance(verdict, dict) or not isinstance(causes, list) or not causes:
+        return {}
+    true = [content_text(cause) for cause in causes]
+    facts: dict[str, Any] = {"gold": ", ".join(true)}
+    predicted = verdict.get("predicted")
+    if isinstance(predicted, list):
+        named = [content_text(cause) for cause in predicted]
+        facts |= {"answer": ", ".join(named), "correct": set(true) <= set(named)}
+    elif isinstance(predicted, str) and predicted.strip():
+        found = (re.search(rf"(?<!\w){re.escape(cause)}(?!\w)", predicted, re.IGNORECASE) for cause in true)
+        facts |= {"answer": predicted.strip(), "correct": all(found)}
+    return facts
 
 
 def _labels(run: dict[str, Any]) -> dict[str, Any]:
