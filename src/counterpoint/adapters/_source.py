@@ -319,6 +319,8 @@ def _parsed(text: bytes, name: str, number: int, parse: Parse) -> Record | Trace
         value, warnings = parse(text)
     except ValueError as error:
         reason = str(error).removeprefix("JSON is ").removeprefix("malformed: ")
+        if "truncated" in reason:
+            reason = "it is cut off: export it again"
         return TraceError(f"not valid JSON: {reason}", source=name, record=number)
     return Record(number, value, warnings)
 
