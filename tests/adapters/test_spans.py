@@ -182,6 +182,31 @@ def test_two_agents_of_one_name_stay_two_by_their_ids(read: Read) -> None:
     assert all(heard.source != step.id for step in trace.steps for heard in step.heard)
 
 
+def test_an_agent_of_an_id_and_no_name_is_called_by_its_id(read: Read) -> None:
+    only = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.id": "x1"}
+    trace = read(span("a", attributes=only, name="invoke_agent"), model("m", "a", 1, said="Hi."))
+    assert [step.agent for step in trace.steps] == ["x1"]
+
+
+def test_a_session_of_the_resource_is_that_of_its_runs(read: Read, tmp_path: Path) -> None:
+    whole = document(agent("a", name="a", said="Hi."))
+    session = {"key": "session.id", "value": {"stringValue": "S"}}
+    whole["resourceSpans"][0]["resource"] = {"attributes": [session]}
+    snake = {"resource_spans": whole["resourceSpans"]}
+    for number, each in enumerate((whole, snake)):
+        (tmp_path / f"{number}.json").write_text(json.dumps(each))
+        (trace,) = cp.read(tmp_path / f"{number}.json")
+        assert trace.labels["session.id"] == "S"
+
+
+def test_a_document_that_is_cut_off_is_to_be_exported_again(tmp_path: Path) -> None:
+    text = json.dumps(document(agent("a", name="a", said="Hi.")), indent=1)
+    (tmp_path / "x.json").write_text(text[:-20])
+    reading = cp.read(tmp_path / "x.json", on_error=lambda error: None)
+    assert list(reading) == []
+    assert "it is cut off: export it again" in str(reading.errors[0])
+
+
 def test_one_agent_seen_as_two_nested_spans_is_one_turn(read: Read) -> None:
     trace = read(agent("a", name="boss"), agent("b", "a", name="boss"), model("m", "b", 1, said="Go."))
     assert spoken(trace) == [("boss", "Go.")]

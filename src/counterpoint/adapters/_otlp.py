@@ -81,7 +81,12 @@ class _ScopeSpans(Struct, gc=False):
     spans: list[_Span] | None = None
 
 
+class _Resource(Struct, gc=False):
+    attributes: list[_Pair] | None = None
+
+
 class _ResourceSpans(Struct, gc=False):
+    resource: _Resource | None = None
     scopeSpans: list[_ScopeSpans] | None = None  # noqa: N815
     instrumentationLibrarySpans: list[_ScopeSpans] | None = None  # noqa: N815
 
@@ -109,15 +114,25 @@ def convert(document: Any) -> tuple[list[Span], int]:
     spans: list[Span] = []
     wrong = 0
     for group in _groups(_camel(document)):
+        session = _session_of(group)
         for part in (*_items(group, "scopeSpans"), *_items(group, "instrumentationLibrarySpans")):
             scope = part.get("scope", part.get("instrumentationLibrary"))
             name = scope.get("name") if isinstance(scope, dict) else None
             for item in _items(part, "spans"):
                 try:
-                    spans.append(_span(msgspec.convert(_without_nulls(item), _Span), str(name or "")))
+                    made = _span(msgspec.convert(_without_nulls(item), _Span), str(name or ""))
+                    made.attributes = {**session, **made.attributes} if session else made.attributes
+                    spans.append(made)
                 except msgspec.ValidationError:
                     wrong += 1
     return spans, wrong
+
+
+def _session_of(group: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return _session(msgspec.convert(_without_nulls(group.get("resource")), _Resource))
+    except msgspec.ValidationError:
+        return {}
 
 
 def _groups(document: Any) -> list[dict[str, Any]]:
@@ -155,10 +170,19 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _spans(group: _ResourceSpans) -> Iterator[Span]:
+    session = _session(group.resource)
     for part in (*(group.scopeSpans or ()), *(group.instrumentationLibrarySpans or ())):
         name = (part.scope.name or "") if part.scope is not None else ""
         for span in part.spans or ():
-            yield _span(span, name)
+            made = _span(span, name)
+            made.attributes = {**session, **made.attributes} if session else made.attributes
+            yield made
+
+
+def _session(resource: _Resource | None) -> dict[str, Any]:
+    """The session, where a whole process is one and says so once for all of its spans."""
+    pairs = (resource.attributes or ()) if resource is not None else ()
+    return _attributes([pair for pair in pairs if pair.key == "session.id"])
 
 
 def _span(span: _Span, scope: str) -> Span:

@@ -123,6 +123,9 @@ def _agent(span: Span) -> Reading:
         name = attributes.get(rule)
     if not name:
         rule, name = "span name", span.name.removeprefix("invoke_agent ")
+        if span.name.strip() == "invoke_agent" and attributes.get("gen_ai.agent.id"):
+            rule = "gen_ai.agent.id"
+            name = attributes[rule]
     told = bool(span.events) or "gen_ai.prompt.0.role" in attributes
     return Reading(
         "agent",
