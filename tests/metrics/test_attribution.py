@@ -7,13 +7,15 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_worlds import context_of, turn
+from msgspec.structs import replace
+from small_worlds import context_of, judged, turn
 
 from counterpoint.errors import UsageError
 from counterpoint.metrics.attribution import attribute, leave_one_out, shapley, shapley_intervals
 from counterpoint.metrics.costs import costs
 from counterpoint.metrics.gemmas import path_load, unnecessary_path_ratio
 from counterpoint.metrics.paths import KINDS, PathQuestion, counts_by_length, node_load
+from counterpoint.models.hashing import HashingEncoder
 from counterpoint.trace import Usage
 
 # --- Shapley ---------------------------------------------------------------------------------------
@@ -122,6 +124,10 @@ def test_loads_of_edges_sum_to_the_transfers_on_all_paths():
 # --- one run ---------------------------------------------------------------------------------------
 
 
+def embed(texts):
+    return HashingEncoder().encode(texts)[0]
+
+
 def spent(tokens_in: int, tokens_out: int, cost_usd: float | None = None) -> Usage:
     return Usage(tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost_usd, model="gpt-4o-mini")
 
@@ -154,6 +160,26 @@ def test_the_value_of_agents_is_that_of_their_vote_and_sums_to_the_vote_of_all()
     assert sum(value or 0 for value in values.values()) == pytest.approx(1)
     assert found.value_function == "vote equals gold"
     assert attribute(context_of(RUN)).value_function == "vote equals the run's answer"
+
+
+def test_diversity_without_a_part_is_that_of_the_run_that_never_had_it():
+    def ids(*names, cut=()):
+        kept = [s for s in RUN if s.id in names]
+        steps = [
+            replace(s, heard=tuple(t for t in s.heard if t.source in names and (t.source, s.id) != cut))
+            for s in kept
+        ]
+        return judged("ids", steps, embed=embed).value
+
+    found = attribute(context_of(RUN, gold="7", embed=embed))
+    agents = {share.agent: share.ids_without for share in found.agents}
+    assert found.ids == ids("a", "b", "c")
+    assert agents == {"A": ids("b", "c"), "B": ids("a", "c"), "C": ids("a", "b")}
+    assert {share.step: share.ids_without for share in found.steps} == {
+        "a": agents["A"], "b": agents["B"], "c": agents["C"],
+    }  # fmt: skip
+    edges = {(share.source, share.reader): share.ids_without for share in found.edges}
+    assert edges["A", "C"] == pytest.approx(ids("a", "b", "c", cut=("a", "c")))
 
 
 def test_without_a_gold_answer_paths_are_judged_by_use_and_without_answers_no_one_has_a_value():

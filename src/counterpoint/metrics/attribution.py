@@ -2,8 +2,8 @@
 
 Conventions
 -----------
-* Tokens and dollars are those of `costs`; paths those of `gemmas`, counted exactly; None is unknown or
-  undefined, and ``reasons`` says why.
+* Nodes are steps, as the profile ``strict`` has them. Tokens and dollars are those of `costs`; paths those of
+  `gemmas`, counted exactly; None is unknown or undefined, and ``reasons`` says why.
 * A path is unnecessary where too few of its steps are correct, as in UPR; in a run without a gold answer,
   where too few are useful, as in ``upr_uptake``. ``judged_by`` says which.
 
@@ -12,7 +12,7 @@ What counts
 * Path load: of a step, the paths through it; of an agent, the paths through any of its steps; of an edge
   between agents, the paths through its transfers, each path as often as it crosses the edge. So edge loads
   sum to the transfers on all paths: ``sum over lengths l of (l - 1) N(l)``.
-* Diversity: IDS of the run without the agent, its vocabulary fitted anew.
+* Diversity: IDS of the run without the agent, edge or step, its vocabulary fitted anew to what is left.
 * Shapley value and leave-one-out of agents, under the value of a vote among their last recorded answers: the
   share of right ones among the winners; in a run without a gold answer, 1 where the run's own answer wins,
   its share of a tie. Exact to 12 agents, sampled with an interval above.
@@ -25,19 +25,21 @@ Source: [1]_ and Shapley, see `shapley`; the loads are ours.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from counterpoint.contracts import Context
 from counterpoint.graph import Edges, View
 from counterpoint.metrics.costs import Costs, costs
-from counterpoint.metrics.counterfactual import reduced
-from counterpoint.metrics.gemmas import IDS, path_graph
+from counterpoint.metrics.diversity import information_diversity
+from counterpoint.metrics.gemmas import IDS, UPR
 from counterpoint.metrics.outcome import step_correctness
 from counterpoint.metrics.paths import PathQuestion, count, load, node_load
-from counterpoint.metrics.replay import Recording, Removal, recording, vote
+from counterpoint.metrics.replay import Recording, recording, vote
 from counterpoint.metrics.shapley import (
     MOST_EXACT,
     Estimate,
@@ -60,10 +62,10 @@ __all__ = [
 ]
 
 
-THRESHOLD = 0.5
-"""Of the metric ``upr``."""
-MOST_STEPS = 50_000
-"""Steps, once for each agent, up to which diversity without it is computed."""
+MOST_TEXTS = 10_000
+"""Texts, once for each part that is left out, up to which diversity without it is computed."""
+
+Key = TypeVar("Key")
 
 
 class StepShare(Struct, frozen=True):
@@ -81,6 +83,7 @@ class StepShare(Struct, frozen=True):
     """A chain of uptake leads from it to the final answer."""
     paths: int | None
     unnecessary: int | None
+    ids_without: float | None
 
 
 class EdgeShare(Struct, frozen=True):
@@ -95,6 +98,7 @@ class EdgeShare(Struct, frozen=True):
     delivered_usd: float | None
     paths: int | None
     unnecessary: int | None
+    ids_without: float | None
 
 
 class AgentShare(Struct, frozen=True):
@@ -137,8 +141,8 @@ def attribute(context: Context) -> Attribution:
     reasons: dict[str, str] = {}
     loads = _loads(context, reasons)
     worth, function = _worth(context, reasons)
-    ids, ids_without = _diversity(context, reasons)
-    steps = _steps(context, loads)
+    diversity = _diversity(context, reasons)
+    steps = _steps(context, loads, diversity)
     agents = []
     for name in context.graph.agent_names:
         own = [share for share in steps if share.agent == name]
@@ -148,24 +152,25 @@ def attribute(context: Context) -> Attribution:
         value = worth.get(name, Worth())
         agents.append(
             AgentShare(
-                name, len(own), tokens, usd, delivered, paths, unnecessary, ids_without.get(name),
+                name, len(own), tokens, usd, delivered, paths, unnecessary,
+                diversity.agents.get(name),
                 *value,
             )
         )  # fmt: skip
     return Attribution(
         tuple(agents),
-        _edges(context, loads),
+        _edges(context, loads, diversity),
         steps,
         loads.paths,
         loads.unnecessary,
         loads.judged_by,
-        ids,
+        diversity.whole,
         function,
         reasons,
     )
 
 
-def _steps(context: Context, loads: _Loads) -> tuple[StepShare, ...]:
+def _steps(context: Context, loads: _Loads, diversity: _Diversity) -> tuple[StepShare, ...]:
     spent, useful = costs(context), uptake(context).useful
     delivered = np.bincount(spent.pairs[:, 0], weights=spent.delivered, minlength=len(spent.names))
     put = dict(zip(spent.names, delivered.tolist(), strict=True))
@@ -179,7 +184,7 @@ def _steps(context: Context, loads: _Loads) -> tuple[StepShare, ...]:
         shares.append(
             StepShare(
                 step.id, step.agent, step.round or 0, tokens, price, put[step.id], useful[step.id],
-                paths, unnecessary,
+                paths, unnecessary, diversity.steps.get(step.id),
             )
         )  # fmt: skip
     return tuple(shares)
@@ -194,7 +199,7 @@ def _used(spent: Costs, agent: str) -> tuple[float | None, float | None]:
     return float(spent.calls.tokens[own].sum()), None if np.isnan(usd) else usd
 
 
-def _edges(context: Context, loads: _Loads) -> tuple[EdgeShare, ...]:
+def _edges(context: Context, loads: _Loads, diversity: _Diversity) -> tuple[EdgeShare, ...]:
     """By agents of source and reader, in order of the first transfer; transfers to a decision are no edge."""
     spent, found = costs(context), uptake(context)
     sums: dict[tuple[str, str], list[float]] = {}
@@ -208,13 +213,23 @@ def _edges(context: Context, loads: _Loads) -> tuple[EdgeShare, ...]:
         total = sums.setdefault(ends, [0, 0, 0.0, 0.0])
         for place, amount in enumerate((1, int(taken), tokens, usd)):
             total[place] += amount
-    return tuple(
-        EdgeShare(
-            source, reader, int(transfers), int(taken), tokens, None if np.isnan(usd) else usd,
-            *loads.edges.get((source, reader), (None, None)),
+    shares = []
+    for ends, (transfers, taken, tokens, usd) in sums.items():
+        paths, unnecessary = loads.edges.get(ends, (None, None))
+        price = None if np.isnan(usd) else usd
+        shares.append(
+            EdgeShare(
+                *ends,
+                int(transfers),
+                int(taken),
+                tokens,
+                price,
+                paths,
+                unnecessary,
+                diversity.edges.get(ends),
+            )
         )
-        for (source, reader), (transfers, taken, tokens, usd) in sums.items()
-    )  # fmt: skip
+    return tuple(shares)
 
 
 Load = tuple[int, int]
@@ -236,12 +251,13 @@ def _loads(context: Context, reasons: dict[str, str]) -> _Loads:
     correctness = step_correctness(context)
     judged_by = "useful steps" if correctness.reason else "correct steps"
     flags = uptake(context).useful if correctness.reason else correctness.correct
-    view, edges, reason = path_graph(context)
-    if reason:
-        reasons["paths"] = reason
+    view = context.graph.unrolled
+    edges = view.edge_array
+    if context.graph.why_no_edges:
+        reasons["paths"] = context.graph.why_no_edges
         return _Loads(judged_by)
     necessary = [flags[step.id] for step in view.steps]
-    question = PathQuestion.read((len(necessary), edges), necessary, THRESHOLD, "subpath")
+    question = PathQuestion.read((len(necessary), edges), necessary, UPR.parameters["threshold"], "subpath")
     size = f"{len(necessary):,} steps and {len(edges):,} transfers"
     if not question.is_exact_quick:
         reasons["paths"] = f"{size} are too many to count paths exactly"
@@ -282,23 +298,61 @@ def _agent_loads(question: PathQuestion, agents: list[str]) -> dict[str, Load]:
     return loads
 
 
-def _diversity(context: Context, reasons: dict[str, str]) -> tuple[float | None, dict[str, float]]:
-    """IDS of the run, and without each agent."""
-    parameters = IDS.values(context.profile)
-    whole = IDS.compute(context, **parameters)
+class _Diversity(Struct):
+    """IDS of one trace, and without each part."""
+
+    whole: float | None = None
+    agents: dict[str, float] = {}
+    edges: dict[tuple[str, str], float] = {}
+    steps: dict[str, float] = {}
+
+
+def _diversity(context: Context, reasons: dict[str, str]) -> _Diversity:
+    whole = IDS.compute(replace(context, profile="strict"), **IDS.values("strict"))
     if whole.value is None:
         reasons["ids"] = whole.reason
-        return None, {}
-    without: dict[str, float] = {}
+        return _Diversity()
+    view = context.graph.unrolled
+    owners = np.array([step.agent for step in view.steps])
+    ends = list(dict.fromkeys((owners[i], owners[j]) for i, j in view.edges))
     names = context.graph.agent_names
-    if len(context.graph.steps) * len(names) > MOST_STEPS:
-        reasons["ids_without"] = f"{len(context.graph.steps):,} steps are too many to leave each agent out"
-        return whole.value, without
-    for name in names:
-        rest = IDS.compute(reduced(context, Removal(agents=frozenset([name]))), **parameters)
-        if rest.value is not None:
-            without[name] = rest.value
-    return whole.value, without
+    if len(owners) * (len(names) + len(ends)) > MOST_TEXTS:
+        reasons["ids_without"] = f"{len(owners):,} steps are too many to leave each agent out"
+        return _Diversity(whole.value)
+    everyone = np.ones(len(owners), dtype=bool)
+    found = {name: _ids(context, view, owners != name) for name in names}
+    cut = {(source, reader): _ids(context, view, everyone, (source, reader)) for source, reader in ends}
+    alone = {}
+    if len(owners) ** 2 <= MOST_TEXTS:
+        alone = {name: _ids(context, view, everyone & (np.arange(len(owners)) != number))
+                 for number, name in enumerate(view.names)}  # fmt: skip
+    else:
+        reasons["ids_without"] = f"{len(owners):,} steps are too many to leave each one out"
+    return _Diversity(whole.value, _defined(found), _defined(cut), _defined(alone))
+
+
+def _defined(found: Mapping[Key, float | None]) -> dict[Key, float]:
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _ids(
+    context: Context, view: View, kept: NDArray[np.bool_], cut: tuple[str, str] | None = None
+) -> float | None:
+    """IDS of the steps that are kept, without transfers from the first agent of ``cut`` to the second."""
+    place = kept.cumsum() - 1
+    owners = [step.agent for step in view.steps]
+    texts = [step.text for step, stays in zip(view.steps, kept, strict=True) if stays]
+
+    def rest(edges: Edges) -> tuple[int, Edges]:
+        stays = kept[edges].all(axis=1)
+        if cut is not None:
+            stays &= np.array([(owners[i], owners[j]) != cut for i, j in edges.tolist()], dtype=bool)
+        return len(texts), place[edges[stays]]
+
+    parameters = IDS.values("strict")
+    return information_diversity(
+        texts, rest(view.spatial_edges), rest(view.temporal_edges), embed=context.embed, **parameters
+    ).value
 
 
 class Worth(NamedTuple):
