@@ -237,7 +237,10 @@ def test_a_format_of_the_users_own_is_taken_at_their_word(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("content", "errors"),
     [
-        (native("1") + '{"id": "2", "steps": [{"id"', ["record 2: not valid JSON: it is cut off: export it again"]),
+        (
+            native("1") + '{"id": "2", "steps": [{"id"',
+            ["record 2: not valid JSON: it is cut off: export it again"],
+        ),
         (native("1") + "oops\n", ["record 2: not valid JSON: invalid character (byte 0)"]),
         (native("1") + "[" * 100_000 + "\n", ["record 2: not valid JSON: nested too deeply"]),
         (native("1") + '{"id": "2"}', ['record 2: a native trace has no "steps" (found: id)']),
@@ -247,7 +250,10 @@ def test_a_format_of_the_users_own_is_taken_at_their_word(tmp_path: Path) -> Non
             ['record 2: step 1 has no "text" (found: id, agent, content). A chat list? Try --from chat'],
         ),
         ("broken\n" + native("1"), ["record 1: not valid JSON: invalid character (byte 0)"]),
-        ('{"id": "0", "steps": [\n' + native("1"), ["record 1: not valid JSON: it is cut off: export it again"]),
+        (
+            '{"id": "0", "steps": [\n' + native("1"),
+            ["record 1: not valid JSON: it is cut off: export it again"],
+        ),
     ],
 )
 def test_a_broken_record_is_named_and_the_others_are_read(
