@@ -159,3 +159,12 @@ def test_a_megabyte_of_one_word_is_compared_in_seconds(tmp_path: Path) -> None:
     )
     assert time.process_time() - began < 10
     assert heard(trace)["b 2"] == ["a"]
+
+
+def test_events_of_crewai_out_of_order_are_read_as_in_order(tmp_path: Path) -> None:
+    golden = Path(__file__).parents[1] / "golden" / "crewai_events" / "lighthouse.jsonl"
+    (tmp_path / "lighthouse.jsonl").write_text("\n".join(golden.read_text().splitlines()[::-1]))
+    (backward,), (forward,) = read(tmp_path / "lighthouse.jsonl"), read(golden)
+    assert [(step.agent, step.text, step.heard) for step in backward.steps] == [
+        (step.agent, step.text, step.heard) for step in forward.steps
+    ]

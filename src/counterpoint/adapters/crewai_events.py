@@ -64,6 +64,7 @@ def _is_event(value: Any) -> bool:
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every kickoff among the events; a TraceError in place of each record that is no event."""
     spans: dict[str, Span] = {}
+    events: list[dict[str, Any]] = []
     warnings: dict[str, None] = {}
     broken = False
     for record in records(source):
@@ -74,10 +75,12 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
         warnings.update(dict.fromkeys(record.warnings))
         for event in record.value if isinstance(record.value, list) else [record.value]:
             if _is_event(event):
-                _add(event, spans)
+                events.append(event)
             else:
                 broken = True
                 yield TraceError("not an event of CrewAI", source=source.name, record=record.number)
+    for event in sorted(events, key=_place):
+        _add(event, spans)
     for span in spans.values():
         span.trace = _root(span, spans)
     if spans or not broken:
@@ -89,6 +92,13 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
             format="crewai_events",
             warnings=tuple(warnings),
         )
+
+
+def _place(event: dict[str, Any]) -> tuple[int, int, bool]:
+    """In time, and a start before an end of the same moment: listeners in threads write in any order."""
+    sequence = event.get("emission_sequence")
+    number = sequence if isinstance(sequence, int) else 0
+    return nanoseconds(event.get("timestamp")), number, not event["type"].endswith("_started")
 
 
 def _add(event: dict[str, Any], spans: dict[str, Span]) -> None:
