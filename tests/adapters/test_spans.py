@@ -676,3 +676,7 @@ def test_a_manager_with_a_thousand_calls_is_read_in_seconds(read: Read) -> None:
     trace = read(*spans)
     assert len(trace.steps) == 3001
     assert sum(heard.evidence == "call" for step in trace.steps for heard in step.heard) == 3000
+
+
+def test_a_status_of_another_shape_does_not_cost_its_span(read: Read) -> None:
+    assert spoken(read(agent("a", name="a", said="Hi.", status="weird"))) == [("a", "Hi.")]

@@ -120,6 +120,8 @@ def convert(document: Any) -> tuple[list[Span], int]:
             name = scope.get("name") if isinstance(scope, dict) else None
             for item in _items(part, "spans"):
                 try:
+                    if not isinstance(item.get("status"), dict):
+                        item = {**item, "status": None}  # says nothing, and is no reason to lose the span
                     made = _span(msgspec.convert(_without_nulls(item), _Span), str(name or ""))
                     made.attributes = {**session, **made.attributes} if session else made.attributes
                     spans.append(made)
