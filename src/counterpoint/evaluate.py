@@ -255,7 +255,7 @@ class _Judge:
                     if seen is not None:
                         chunk.observed.append(seen)
                 except Exception as error:  # what is beside the scores must not cost them
-                    chunk.warnings.append(f"{trace.id}: left out of the findings: {error}")
+                    chunk.warnings.append(f"{trace.id}: could not be looked into: {error}")
             chunk.warnings.extend(f"{trace.id}: {warning}" for warning in trace.warnings)
         return chunk
 

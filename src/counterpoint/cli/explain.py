@@ -22,6 +22,7 @@ SCHEMA = "counterpoint.explain/1"
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 LINE = 90
 """Characters of a text that is quoted."""
+MOST_EDGES = 8
 
 
 def explain(
@@ -142,6 +143,7 @@ def _lines(found: Explanation, short: _Cut) -> Iterator[str]:
     yield f"answer    {_outcome(found, short)}"
     sections = {
         "agents": _agents(found),
+        "edges": _edges(found),
         "diversity": _diverse(found),
         "paths": _paths(found),
         "the answer": _answer(found, short),
@@ -178,6 +180,27 @@ def _agents(found: Explanation) -> Iterator[str]:
     if shares.value_function:
         yield f"Shapley values are shares of: {shares.value_function}"
     yield from (f"{what}: {reason}" for what, reason in shares.reasons.items())
+
+
+def _edges(found: Explanation) -> Iterator[str]:
+    """Who passed on most to whom."""
+    edges = sorted(found.shares.edges, key=lambda edge: -edge.delivered_tokens)
+    if not edges:
+        yield "no transfer between agents is known"
+        return
+    rows: list[Sequence[str]] = [
+        ("", "transfers", "taken up", "tokens", "repeated", "USD", "paths", "unnecessary", "IDS without")
+    ]
+    for edge in edges[:MOST_EDGES]:
+        repeated = edge.repeated_tokens / edge.delivered_tokens if edge.delivered_tokens else 0.0
+        rows.append(
+            (f"{edge.source} → {edge.reader}", f"{edge.transfers}", f"{edge.taken_up}",
+             _count(edge.delivered_tokens), f"{repeated:.0%}", _number(edge.delivered_usd, 2),
+             _count(edge.paths), _count(edge.unnecessary), _number(edge.ids_without))
+        )  # fmt: skip
+    yield from _table(rows)
+    if len(edges) > MOST_EDGES:
+        yield f"... and {len(edges) - MOST_EDGES} more"
 
 
 def _diverse(found: Explanation) -> Iterator[str]:

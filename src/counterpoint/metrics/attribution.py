@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -34,20 +34,14 @@ from numpy.typing import NDArray
 
 from counterpoint.contracts import Context
 from counterpoint.graph import Edges, View
-from counterpoint.metrics.costs import Costs, costs
+from counterpoint.metrics.costs import Costs, costs, repeated_shares
 from counterpoint.metrics.diversity import information_diversity
 from counterpoint.metrics.gemmas import IDS, UPR
 from counterpoint.metrics.outcome import step_correctness
 from counterpoint.metrics.paths import PathQuestion, count, load, node_load
-from counterpoint.metrics.replay import Recording, recording, vote
-from counterpoint.metrics.shapley import (
-    MOST_EXACT,
-    Estimate,
-    leave_one_out,
-    shapley,
-    shapley_intervals,
-)
+from counterpoint.metrics.shapley import Estimate, leave_one_out, shapley, shapley_intervals
 from counterpoint.metrics.uptake import uptake
+from counterpoint.metrics.worth import Worth, worth_of_agents
 
 __all__ = [
     "AgentShare",
@@ -95,6 +89,8 @@ class EdgeShare(Struct, frozen=True):
     taken_up: int
     """Transfers along which something was used."""
     delivered_tokens: float
+    repeated_tokens: float
+    """Of these, what the reader had seen or said before."""
     delivered_usd: float | None
     paths: int | None
     unnecessary: int | None
@@ -140,7 +136,7 @@ def attribute(context: Context) -> Attribution:
     """What each agent, edge and step of a trace cost, carried and contributed."""
     reasons: dict[str, str] = {}
     loads = _loads(context, reasons)
-    worth, function = _worth(context, reasons)
+    worth, function = worth_of_agents(context, reasons)
     diversity = _diversity(context, reasons)
     steps = _steps(context, loads, diversity)
     agents = []
@@ -203,32 +199,25 @@ def _edges(context: Context, loads: _Loads, diversity: _Diversity) -> tuple[Edge
     """By agents of source and reader, in order of the first transfer; transfers to a decision are no edge."""
     spent, found = costs(context), uptake(context)
     sums: dict[tuple[str, str], list[float]] = {}
-    rows = zip(
-        spent.pairs.tolist(), spent.delivered.tolist(), spent.delivered_usd.tolist(), found.taken, strict=True
-    )
-    for (source, target), tokens, usd, taken in rows:
+    again = spent.delivered * repeated_shares(context)
+    amounts = np.column_stack([found.taken, spent.delivered, again, spent.delivered_usd])
+    for (source, target), row in zip(spent.pairs.tolist(), amounts.tolist(), strict=True):
         if min(spent.speakers[source], spent.speakers[target]) < 0:
             continue
         ends = spent.agents[spent.speakers[source]], spent.agents[spent.speakers[target]]
-        total = sums.setdefault(ends, [0, 0, 0.0, 0.0])
-        for place, amount in enumerate((1, int(taken), tokens, usd)):
+        total = sums.setdefault(ends, [0, 0, 0.0, 0.0, 0.0])
+        for place, amount in enumerate((1, *row)):
             total[place] += amount
     shares = []
-    for ends, (transfers, taken, tokens, usd) in sums.items():
+    for ends, (transfers, taken, tokens, repeated, usd) in sums.items():
         paths, unnecessary = loads.edges.get(ends, (None, None))
         price = None if np.isnan(usd) else usd
         shares.append(
             EdgeShare(
-                *ends,
-                int(transfers),
-                int(taken),
-                tokens,
-                price,
-                paths,
-                unnecessary,
+                *ends, int(transfers), int(taken), tokens, repeated, price, paths, unnecessary,
                 diversity.edges.get(ends),
             )
-        )
+        )  # fmt: skip
     return tuple(shares)
 
 
@@ -353,49 +342,3 @@ def _ids(
     return information_diversity(
         texts, rest(view.spatial_edges), rest(view.temporal_edges), embed=context.embed, **parameters
     ).value
-
-
-class Worth(NamedTuple):
-    """Shapley value of an agent, its bounds where it is sampled, and leave-one-out."""
-
-    shapley: float | None = None
-    low: float | None = None
-    high: float | None = None
-    leave_one_out: float | None = None
-
-
-def _worth(context: Context, reasons: dict[str, str]) -> tuple[dict[str, Worth], str]:
-    """What each agent that answers is worth, and the name of the value function."""
-    found = recording(context)
-    if not isinstance(found, Recording):
-        reasons["shapley"] = found
-        return {}, ""
-    if found.right is None and found.run < 0:
-        reasons["shapley"] = "no agent gave the run's answer, and there is no gold one to judge a vote by"
-        return {}, ""
-    worth = _VoteWorth(found)
-    players = [name for name in context.graph.agent_names if worth.last[name] >= 0]
-    alone = leave_one_out(players, worth)
-    function = "vote equals gold" if found.right is not None else "vote equals the run's answer"
-    if len(players) <= MOST_EXACT:
-        exact = shapley(players, worth)
-        return {name: Worth(exact[name], None, None, alone[name]) for name in players}, function
-    sampled = shapley_intervals(players, worth)
-    return {name: Worth(one.value, one.low, one.high, alone[name]) for name, one in sampled.items()}, function
-
-
-class _VoteWorth:
-    """What the vote of a set of agents, each with its last answer, is worth."""
-
-    def __init__(self, found: Recording) -> None:
-        self.last = dict.fromkeys(found.speakers, -1)
-        self.last.update(
-            (speaker, answer)
-            for speaker, answer in zip(found.speakers, found.answers, strict=True)
-            if answer >= 0
-        )
-        self.wanted = found.right if found.right is not None else found.run
-
-    def __call__(self, team: frozenset[str]) -> float:
-        members = sorted(team)
-        return vote(members, [self.last[name] for name in members], self.wanted).right or 0.0
