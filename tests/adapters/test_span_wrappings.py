@@ -156,3 +156,17 @@ def test_observations_come_with_their_trace_in_an_answer_and_exported_in_snake_c
     shapes = [shape(read(tmp_path, form)[0]) for form in (whole, answer, exported)]
     assert shapes[0] == shapes[1] == shapes[2]
     assert read(tmp_path, whole)[0].labels["session.id"] == "s-3"
+
+
+def test_langgraph_is_known_in_flat_metadata_of_phoenix(tmp_path: Path) -> None:
+    flat = {"metadata.langgraph_node": "writer", "metadata.langgraph_step": "1", "output.value": "A draft."}
+    item = {
+        "name": "call",
+        "span_kind": "CHAIN",
+        "context": {"span_id": "01" * 8, "trace_id": "02" * 16},
+        "start_time": "2026-01-01T00:00:00Z",
+        "end_time": "2026-01-01T00:00:01Z",
+        "attributes": flat,
+    }
+    (trace,) = read(tmp_path, [item])
+    assert (trace.system, [step.agent for step in trace.steps]) == ("langgraph", ["writer"])

@@ -89,6 +89,10 @@ def span(item: dict[str, Any]) -> Span:
     attributes = dict(attributes) if isinstance(attributes, dict) else {}
     if item.get("span_kind"):
         attributes.setdefault("openinference.span.kind", item["span_kind"])
+    if "metadata" not in attributes:
+        # The REST interface flattens what the Parquet file has as one object.
+        flat = {key[9:]: value for key, value in attributes.items() if key.startswith("metadata.")}
+        attributes |= {"metadata": flat} if flat else {}
     events = item.get("events")
     return Span(
         id=span_id(str(context.get("span_id") or "")),
