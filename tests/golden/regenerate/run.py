@@ -107,9 +107,9 @@ def recorded(
         print(f"{len(server.requests)} requests, {server.tokens_in} tokens in, {server.tokens_out} out")
     return {
         re.sub("/v1$", "", server.base_url): "http://127.0.0.1:8000",
-        str(script): f"/work/{script.name}",
+        str(script): script.name,
         str(home): "/home/user",
-        str(place): "/work",
+        str(place): "/home/user",
         platform.platform(): "Linux",
         socket.gethostname(): "host",
     }

@@ -23,6 +23,10 @@ ID = re.compile(
     r"|(?<![0-9A-Za-z])(?=[A-Za-z]*(?:\d|[A-Z]{2}))(?=[0-9A-Z]*[a-z])[0-9A-Za-z]{22}(?![0-9A-Za-z])"
     r"|(?<=object at )0x[0-9a-f]+|(?<!\d)(?:\d{38,39}|1[34]\d{13})(?!\d)"
 )
+STACK = re.compile(
+    r'(Traceback \(most recent call last\):(?:\\n| ))(?:[^"\\]|\\.)*?(\\n[\w.]+: [^"\\]*(?:\\n)?")'
+)
+"""A Python stack in JSON text: what lies between its head and its last line is a framework's code and paths."""
 TIME = re.compile(
     r"\b\d{8}T\d{12}(?=Z)"
     r"|(?<![\d.])(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?|1[78]\d{8}(?:\.\d+|\d{9}|\d{6}|\d{3})?)"
@@ -46,6 +50,7 @@ class Scrubber:
 
     def clean(self, text: str) -> str:
         """``text`` as it is the same in every recording."""
+        text = STACK.sub(r"\1...\2", text)
         for word, replacement in self._words.items():
             text = text.replace(word, replacement)
         text = TIME.sub(lambda match: self._time(match[0]), text)
