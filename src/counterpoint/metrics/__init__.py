@@ -75,6 +75,7 @@ SETS: dict[str, tuple[str, ...]] = {
 }
 """Names that stand for several metrics: ``river(judge=llm)`` is each of them with that judge."""
 
+
 def metric(text: str | Metric) -> Metric:
     """The metric that ``text`` names, parameters bound: ``upr``, ``upr(threshold=0.6, paths=maximal)``."""
     if not isinstance(text, str):

@@ -24,9 +24,10 @@ ID = re.compile(
     r"|(?<=object at )0x[0-9a-f]+|(?<!\d)(?:\d{38,39}|1[34]\d{13})(?!\d)"
 )
 STACK = re.compile(
-    r'(Traceback \(most recent call last\):(?:\\n| ))(?:[^"\\]|\\.)*?(\\n[\w.]+: [^"\\]*(?:\\n)?")'
+    r"(Traceback \(most recent call last\):(?:\\n| ))"
+    r'(?:[^"\\]|\\.)*?(\\n[\w.]+: [^"\\]*(?:\\n)?")'
 )
-"""A Python stack in JSON text: what lies between its head and its last line is a framework's code and paths."""
+"""A Python stack in JSON text: between its head and its last line stand a framework's code and paths."""
 TIME = re.compile(
     r"\b\d{8}T\d{12}(?=Z)"
     r"|(?<![\d.])(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?|1[78]\d{8}(?:\.\d+|\d{9}|\d{6}|\d{3})?)"
