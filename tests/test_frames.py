@@ -54,8 +54,20 @@ def test_a_row_a_step():
     assert frame["heard"].tolist() == [[], [], ["a"], ["b"]]
 
 
+def test_a_row_an_event_in_the_life_of_a_claim():
+    steps = (
+        Step("a", "A", "The bridge opened in 1932 after nine years of work.", round=0),
+        Step(
+            "b", "B", "The bridge opened in 1932 after nine years of work.", round=1, heard=(Transfer("a"),)
+        ),
+    )
+    frame = to_pandas([Trace("t", steps, task="When did it open?")], level="claims", embedder="hashing")
+    assert {"trace", "life", "event", "text"} <= set(frame.columns)
+    assert "born" in set(frame["event"])
+
+
 def test_an_unknown_level_is_bad_usage():
     with pytest.raises(
-        UsageError, match=r"level 'step' is none of runs, agents, edges, steps \(did you mean 'steps'"
+        UsageError, match=r"level 'step' is none of runs, agents, edges, steps, claims \(did you mean 'steps'"
     ):
         to_pandas([TRACE], level="step")

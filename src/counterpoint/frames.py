@@ -1,4 +1,4 @@
-"""Traces as DataFrames: a row a run, an agent, an edge or a step.
+"""Traces as DataFrames: a row a run, an agent, an edge, a step, or an event in the life of a claim.
 
     to_pandas(read("runs/"), level="edges")
 
@@ -8,13 +8,19 @@ Rows of metrics are `Scores.to_pandas`. Unknown is missing (NaN or None), never 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from counterpoint.errors import MissingExtra
+from counterpoint.contracts import Context, Embedder
+from counterpoint.errors import MissingExtra, UsageError
 from counterpoint.graph import CollaborationGraph
+from counterpoint.judges import make
+from counterpoint.metrics.claim_ledger import ledger
+from counterpoint.metrics.claim_metrics import OPTIONS
 from counterpoint.metrics.outcome import price_usd
+from counterpoint.models.embed import embedder as load_embedder
 from counterpoint.registry import suggest
 from counterpoint.trace import Step, Trace, seed, task_id, tidy
 
@@ -25,29 +31,33 @@ __all__ = ["LEVELS", "to_pandas"]
 
 
 def to_pandas(
-    traces: Iterable[Trace], level: str = "runs", *, evidence: str = "broadcast"
+    traces: Iterable[Trace],
+    level: str = "runs",
+    *,
+    evidence: str = "broadcast",
+    embedder: str | Embedder = "default",
 ) -> pandas.DataFrame:
-    """A DataFrame with a row for each run, agent, edge or step of ``traces``.
+    """A DataFrame with a row for each run, agent, edge, step or claim event of ``traces``.
 
     Parameters
     ----------
     level: ``runs`` (a trace), ``agents`` (an agent of a trace), ``edges`` (a pair of agents of a trace, with
-        how often one heard the other), ``steps``.
+        how often one heard the other), ``steps``, ``claims`` (an event in the life of a claim, as
+        ``counterpoint claims`` prints them, by the offline judge).
     evidence: the weakest evidence of a transfer that counts as an edge.
+    embedder: name, path or callable, for claims.
 
     Raises
     ------
     MissingExtra: pandas is not installed. UsageError: no such level, or evidence.
     """
-    from counterpoint.errors import UsageError
-
     if level not in LEVELS:
         raise UsageError(f"level {level!r} is none of {', '.join(LEVELS)}{suggest(level, LEVELS)}")
     try:
         import pandas
     except ImportError:
         raise MissingExtra("a DataFrame", "pandas") from None
-    rows = LEVELS[level]
+    rows = partial(_claims, embed=load_embedder(embedder)) if level == "claims" else LEVELS[level]
     graphs = (CollaborationGraph(tidy(trace), evidence=evidence) for trace in traces)
     return pandas.DataFrame.from_records([row for graph in graphs for row in rows(graph)])
 
@@ -129,6 +139,12 @@ def _steps(graph: CollaborationGraph) -> Iterator[dict[str, Any]]:
         }
 
 
+def _claims(graph: CollaborationGraph, embed: Embedder | None = None) -> Iterator[dict[str, Any]]:
+    context = Context(graph.trace, graph, embed=embed, judges=partial(make, embed=embed, cache=None))
+    for event in ledger(context, OPTIONS):
+        yield _run(graph) | msgspec.structs.asdict(event)
+
+
 def _usage(steps: Iterable[Step]) -> dict[str, Any]:
     """Tokens and dollars over steps; None where none of them says."""
     used = [step.usage for step in steps if step.usage is not None]
@@ -146,5 +162,6 @@ LEVELS: dict[str, Callable[[CollaborationGraph], Iterator[dict[str, Any]]]] = {
     "agents": _agents,
     "edges": _edges,
     "steps": _steps,
+    "claims": _claims,
 }
 """Level to the function that gives its rows."""
