@@ -116,7 +116,7 @@ def test_turns_that_leave_no_mark_on_the_answer_are_named():
 
     finding = one("unused", [talk(number) for number in range(6)])
     assert finding.text.startswith(
-        "A: 6 of its 12 turns left no mark on the final answer (95 % CI 25% to 75%)"
+        "A: 6 of its 12 turns left no mark on the final answer"
     )
     assert {name for _, name in finding.steps} == {"a"}
 

@@ -50,7 +50,8 @@ def observe(context: Context) -> Observation:
     steps, trace = context.graph.steps, context.trace
     loops = []
     turns = Counter(step.agent for step in steps)
-    for loop in find_loops(context.graph) if max(turns.values(), default=0) >= AGAIN else ():
+    says = any(step.text.strip() or step.calls for step in steps)
+    for loop in find_loops(context.graph) if says and max(turns.values(), default=0) >= AGAIN else ():
         again = loop.steps[len(loop.agents) :]
         loops.append((", ".join(dict.fromkeys(loop.agents)), loop.times, tuple(steps[i].id for i in again)))
     right = step_correctness(context).correct

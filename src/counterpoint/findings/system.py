@@ -111,9 +111,20 @@ class System:
         return sum(amount(saving(run.spent, part), self.unit) for run in self.tested)
 
     def _loses_nothing(self, part: Removal) -> bool:
-        return bool(self.tested) and all(
-            loses_nothing(run.recording, part) for run in self.tested if isinstance(run.recording, Recording)
+        return (
+            bool(self.tested)
+            and all(
+                loses_nothing(run.recording, part)
+                for run in self.tested
+                if isinstance(run.recording, Recording)
+            )
+            and not self._relied_on(part)
         )
+
+    def _relied_on(self, part: Removal) -> bool:
+        """Whether in more than half of the runs a turn that stays, and helped, used a text that would go."""
+        using = sum(_uses_what_goes(run, part) for run in self.tested)
+        return bool(part.agents) and 2 * using > len(self.tested)
 
     def _having(self, part: Removal) -> list[Observation]:
         """The runs that have any of the part."""
@@ -159,6 +170,8 @@ class System:
         cases = [(run.recording, run.spent) for run in self.tested]
         removal = largest_removable(cases, parts).removal if len(parts) > 1 else Removal()
         saved = self._saved(removal)
+        if self._relied_on(removal):
+            return
         if len(removal.agents) + len(removal.edges) < 2 or saved <= 1.1 * best * self.whole:
             return
         what = f"Together, without {_named(removal)}: {self._amount(saved)} less"
@@ -234,10 +247,9 @@ class System:
             saved = self._of_steps((run, run.spent.names[number]) for run, number in unused)
             if saved < LEAST * self.whole or not self.whole:
                 continue
-            low, high = wilson_interval(len(unused), len(listed))
             text = (
-                f"{name}: {len(unused):,} of its {len(listed):,} turns left no mark on the final answer "
-                f"(95 % CI {low:.0%} to {high:.0%}); they cost {self._amount(saved)}"
+                f"{name}: {len(unused):,} of its {len(listed):,} turns left no mark on the final answer; "
+                f"they cost {self._amount(saved)}"
             )
             largest = sorted(unused, key=lambda one: (-one[0].spent.said[one[1]], one[0].trace, one[1]))
             steps = tuple((run.trace, run.spent.names[number]) for run, number in largest[:LINKS])
@@ -281,11 +293,10 @@ class System:
         lost = [run for run in graded if run.correct is False and run.right]
         if not lost:
             return
-        low, high = wilson_interval(len(lost), len(graded))
-        text = (
-            f"The right answer was there and was lost in {len(lost):,} of {len(graded):,} runs "
-            f"(95 % CI {low:.0%} to {high:.0%})"
-        )
+        text = f"The right answer was there and was lost in {len(lost):,} of {len(graded):,} runs"
+        if len({run.task for run in graded}) == len(graded) > 1:  # else runs are not independent
+            low, high = wilson_interval(len(lost), len(graded))
+            text += f" (95 % CI {low:.0%} to {high:.0%})"
         share = len(lost) / len(graded)
         steps = tuple((run.trace, run.right[-1]) for run in lost[:LINKS])
         yield Finding("lost", self.name, text, share, len(lost), len(graded), "runs", steps)
@@ -298,6 +309,16 @@ Sides = list[tuple[str, tuple[float, float]]]
 def _sides(runs: Sequence[Observation], part: Removal, measure: str) -> Sides:
     sides = [(run.task, answer_sides(run.recording, part, measure)) for run in runs]
     return [(task, side) for task, side in sides if not isinstance(side, str)]
+
+
+def _uses_what_goes(run: Observation, part: Removal) -> bool:
+    spent = run.spent
+    gone = [number for number, name in enumerate(spent.agents) if name in part.agents]
+    goes = np.isin(spent.speakers, gone) | np.isin(spent.rounds, list(part.rounds))
+    if not len(spent.pairs):
+        return False
+    sources, readers = spent.pairs[:, 0], spent.pairs[:, 1]
+    return bool((run.taken & goes[sources] & ~goes[readers] & run.useful[readers]).any())
 
 
 def _named(part: Removal) -> str:

@@ -330,11 +330,15 @@ def largest_removable(
 
 
 def loses_nothing(found: Recording, removal: Removal) -> bool:
-    """Whether a run is worth as much without the removed part; where it is not graded: its answer stays."""
+    """Whether a run is worth as much without the removed part.
+
+    A right run stays right; one that is wrong, or not graded, keeps its answer or becomes right: a wrong
+    answer that is gone is no proof that the part was not needed.
+    """
     outcome = found.outcome(removal)
     if found.correct is None or outcome.right is None:
         return outcome.stays
-    return outcome.right >= float(found.correct)
+    return outcome.right >= 1 or (not found.correct and outcome.stays)
 
 
 def common_unit(spent: Iterable[Costs]) -> str:

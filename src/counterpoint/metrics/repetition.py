@@ -195,8 +195,10 @@ def _forms(piece: str) -> tuple[str, ...]:
 def pieces(text: str) -> list[str]:
     """The lines and sentences of a text, with what stands around them; line breaks written in JSON count.
 
-    >>> pieces("Of 3.5 m. Or more?\\nNo")
-    ['Of 3.5 m.', 'Or more?', 'No']
+    Short ones that follow each other (code, tables, Chinese) are one piece as soon as it is long enough.
+
+    >>> pieces("A bridge of 3.5 m and more. Or less?\\nNo")
+    ['A bridge of 3.5 m and more.', 'Or less?\\nNo']
     """
     if "\\" in text:
         text = text.replace("\\n", "\n")
@@ -205,7 +207,18 @@ def pieces(text: str) -> list[str]:
             text = text.replace(end, f"{end[0]}\n")
     else:
         text = _ENDS.sub("\n", text)
-    return text.splitlines()
+    packed: list[str] = []
+    short: list[str] = []
+    for line in text.splitlines():
+        if len(line.strip()) >= MIN_CHARACTERS:
+            packed += ["\n".join(short), line] if short else [line]
+            short = []
+            continue
+        short.append(line)
+        if sum(map(len, short)) >= MIN_CHARACTERS:
+            packed.append("\n".join(short))
+            short = []
+    return [*packed, "\n".join(short)] if short else packed
 
 
 def _turns(context: Context) -> list[Turn]:
