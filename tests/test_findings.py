@@ -105,6 +105,27 @@ def test_a_right_answer_that_was_lost_is_named_with_the_step_that_had_it():
     assert finding.steps == (("lost", "a"),)
 
 
+def test_an_agent_whose_text_the_right_answer_rests_on_is_not_advised_to_go():
+    def talk(number: int) -> cp.Trace:
+        fact = "According to the archive the old tower of the town has exactly 137 stairs."
+        steps = (
+            step("a", "Researcher", fact),
+            step("b", "Solver", f"{fact} So the answer is 137.", "a"),
+        )
+        return cp.Trace(f"q{number}", steps, task=f"{number}?", gold="137")
+
+    assert not [finding for finding in found_in([talk(n) for n in range(12)]) if finding.is_estimate]
+
+
+def test_wrong_runs_never_advise_to_drop_the_whole_team():
+    def talk(number: int) -> cp.Trace:
+        steps = (step("a", "A", "The answer is 5."), step("b", "B", "I say 6. The answer is 6.", "a"))
+        return cp.Trace(f"q{number}", steps, task=f"{number}?", gold="7")
+
+    told = [str(finding) for finding in found_in([talk(n) for n in range(5)])]
+    assert not [text for text in told if "without A, B" in text or "Without B" in text]
+
+
 def test_turns_that_leave_no_mark_on_the_answer_are_named():
     def talk(number: int) -> cp.Trace:
         steps = (
@@ -115,9 +136,7 @@ def test_turns_that_leave_no_mark_on_the_answer_are_named():
         return cp.Trace(f"q{number}", steps, gold="48")
 
     finding = one("unused", [talk(number) for number in range(6)])
-    assert finding.text.startswith(
-        "A: 6 of its 12 turns left no mark on the final answer"
-    )
+    assert finding.text.startswith("A: 6 of its 12 turns left no mark on the final answer")
     assert {name for _, name in finding.steps} == {"a"}
 
 

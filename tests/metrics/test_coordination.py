@@ -17,6 +17,14 @@ from counterpoint.trace import Call, Usage
 # --- the panel -----------------------------------------------------------------------------------
 
 
+def test_low_rank_is_the_sum_of_singular_values():
+    assert coordination.low_rank([[0, 1], [0, 0]]).value == pytest.approx(1)
+    assert coordination.low_rank(np.ones((2, 2))).value == pytest.approx(2)
+    assert coordination.low_rank(np.empty((0, 0))).value is None
+    with pytest.raises(UsageError, match=r"found shape \(1, 2\)"):
+        coordination.low_rank([[0, 1]])
+
+
 def test_overhead_is_a_ratio_and_no_percentage():
     score = coordination.overhead(57, 20)
     assert score.value == pytest.approx(1.85)

@@ -124,7 +124,7 @@ class System:
     def _relied_on(self, part: Removal) -> bool:
         """Whether in more than half of the runs a turn that stays, and helped, used a text that would go."""
         using = sum(_uses_what_goes(run, part) for run in self.tested)
-        return bool(part.agents) and 2 * using > len(self.tested)
+        return 2 * using > len(self.tested)
 
     def _having(self, part: Removal) -> list[Observation]:
         """The runs that have any of the part."""
@@ -318,7 +318,10 @@ def _uses_what_goes(run: Observation, part: Removal) -> bool:
     if not len(spent.pairs):
         return False
     sources, readers = spent.pairs[:, 0], spent.pairs[:, 1]
-    return bool((run.taken & goes[sources] & ~goes[readers] & run.useful[readers]).any())
+    cut = goes[sources]
+    for edge in part.edges:
+        cut = cut | _edge_rows(spent, edge)
+    return bool((run.taken & cut & ~goes[readers] & run.useful[readers]).any())
 
 
 def _named(part: Removal) -> str:

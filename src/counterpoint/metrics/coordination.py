@@ -35,11 +35,39 @@ __all__ = [
     "effective_channels",
     "efficiency",
     "error_amplification",
+    "low_rank",
     "message_density",
     "output_redundancy",
     "overhead",
     "participation_gini",
 ]
+
+
+def low_rank(adjacency: ArrayLike) -> Score:
+    """Low-rank communication: the nuclear norm of the adjacency, ``sum of its singular values``.
+
+    Parameters
+    ----------
+    adjacency: (n, n) array, rows are sources; 0/1, or weights.
+
+    Returns
+    -------
+    Score in [0, inf); lower is a simpler pattern of who hears whom. Part ``rank``. Undefined without a node.
+
+    Raises
+    ------
+    UsageError: no finite (n, n) array.
+
+    >>> low_rank([[0, 1], [0, 0]]).value, round(low_rank([[1, 1], [1, 1]]).value, 12)
+    (1.0, 2.0)
+    """
+    matrix = np.asarray(adjacency, dtype=np.float64)
+    if matrix.size == 0:
+        return Score.undefined("there is no agent, and so no pattern of communication")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
+        raise UsageError(f"an adjacency is a finite (n, n) array, found shape {matrix.shape}")
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return Score(float(values.sum()), {"rank": int(np.linalg.matrix_rank(matrix))})
 
 
 def overhead(turns_mas: float, turns_single: float) -> Score:

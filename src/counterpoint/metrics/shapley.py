@@ -156,9 +156,10 @@ def _worth(
 
     @cache
     def worth(team: frozenset[Player]) -> float:
-        number = float(value(team))
+        given = value(team)
+        number = float(given) if isinstance(given, int | float | np.number) else math.nan
         if not math.isfinite(number):
-            raise UsageError(f"the value of {sorted(map(str, team))} is {number}: a finite number is needed")
+            raise UsageError(f"the value of {sorted(map(str, team))} is {given}: a finite number is needed")
         return number
 
     return worth
