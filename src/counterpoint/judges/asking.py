@@ -267,13 +267,21 @@ def _price_usd(reply: Reply, model: str) -> float | None:
     return None
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; a name that stands twice in it says two things, and so nothing."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice")
+    return found
+
+
 def _entries(text: str) -> tuple[list[Mapping[str, Any]], str]:
     """The entries of a reply ``{"answers": [{"key": ...}, ...]}``, fenced or not; or what is wrong."""
     body = text.strip()
     if body.startswith("```"):
         body = body.partition("\n")[2].rpartition("```")[0]
     try:
-        document = json.loads(body)
+        document = json.loads(body, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         return [], "the judge's reply is no JSON"
     entries = document.get("answers") if isinstance(document, dict) else None

@@ -39,7 +39,7 @@ from counterpoint.errors import UsageError
 from counterpoint.metrics import redundancy
 from counterpoint.metrics.near import WINDOW, clusters, codes, nearest_earlier, said, unit_rows
 from counterpoint.metrics.redundancy import NEAR
-from counterpoint.metrics.repetition import pieces
+from counterpoint.metrics.repetition import lines
 from counterpoint.metrics.similarity import words
 from counterpoint.score import Score
 from counterpoint.trace import Step, parse_json
@@ -185,7 +185,7 @@ def sentences(text: str) -> list[str]:
     >>> sentences("Yes. We need 4 tins. We need 4 tins!")
     ['we need 4 tins']
     """
-    found = (words(piece) for piece in pieces(text))
+    found = (words(piece) for piece in lines(text))
     return list(dict.fromkeys(" ".join(tokens) for tokens in found if len(tokens) >= LEAST_WORDS))
 
 

@@ -192,13 +192,11 @@ def _forms(piece: str) -> tuple[str, ...]:
     return (whole,) if whole else ()
 
 
-def pieces(text: str) -> list[str]:
+def lines(text: str) -> list[str]:
     """The lines and sentences of a text, with what stands around them; line breaks written in JSON count.
 
-    Short ones that follow each other (code, tables, Chinese) are one piece as soon as it is long enough.
-
-    >>> pieces("A bridge of 3.5 m and more. Or less?\\nNo")
-    ['A bridge of 3.5 m and more.', 'Or less?\\nNo']
+    >>> lines("Of 3.5 m. Or more?\\nNo")
+    ['Of 3.5 m.', 'Or more?', 'No']
     """
     if "\\" in text:
         text = text.replace("\\n", "\n")
@@ -207,9 +205,18 @@ def pieces(text: str) -> list[str]:
             text = text.replace(end, f"{end[0]}\n")
     else:
         text = _ENDS.sub("\n", text)
+    return text.splitlines()
+
+
+def pieces(text: str) -> list[str]:
+    """The `lines` of a text, short ones that follow each other (code, tables, Chinese) as one.
+
+    >>> pieces("A bridge of 3.5 m and more. Or less?\\nNo")
+    ['A bridge of 3.5 m and more.', 'Or less?\\nNo']
+    """
     packed: list[str] = []
     short: list[str] = []
-    for line in text.splitlines():
+    for line in lines(text):
         if len(line.strip()) >= MIN_CHARACTERS:
             packed += ["\n".join(short), line] if short else [line]
             short = []

@@ -63,6 +63,9 @@ def survival_rate(groups: Sequence[Sequence[bool]]) -> Score:
     >>> score.value, score.parts["agent_mean"]
     (0.666667, 0.75)
     """
+    for value in (value for group in groups for value in group):
+        if not isinstance(value, bool | np.bool_) and value not in (0, 1):
+            raise UsageError(f"whether an extension survived is True or False, found {value!r}")
     survived = sum(sum(map(bool, group)) for group in groups)
     total = sum(map(len, groups))
     parts: dict[str, int | float] = {"survived": survived, "extensions": total}
