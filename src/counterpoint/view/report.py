@@ -30,7 +30,7 @@ from counterpoint.view.report_trace import Seen, TracePage, inline
 from counterpoint.view.table import arrow, interval_text, number
 from counterpoint.view.visible import escaped, shortened
 
-__all__ = ["report_html"]
+__all__ = ["STYLE", "html_table", "report_html", "signatures_of"]
 
 MOST_ROWS = 1000
 """Traces in the list."""
@@ -84,7 +84,7 @@ def report_html(scores: Scores, seen: Sequence[Seen], *, title: str = "") -> str
         ("tasks", "Tasks and traces", _tasks(scores, seen)),
         ("traces", "Traces", _traces(scores, seen, pages)),
         ("undefined", "What is undefined, and why", _undefined(scores)),
-        ("signatures", "How it was computed", _signatures(scores)),
+        ("signatures", "How it was computed", signatures_of(scores)),
     ]
     told = [(key, label, "\n".join(parts)) for key, label, parts in sections]
     links = "".join(f'<li><a href="#{key}">{label}</a></li>' for key, label, body in told if body)
@@ -121,8 +121,8 @@ def _counts(scores: Scores, seen: Sequence[Seen]) -> str:
     return " · ".join(f"{count:,} {what}{'' if count == 1 else 's'}" for count, what in amounts)
 
 
-def _table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Cells are HTML; the first of each row is its heading."""
+def html_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table that scrolls, by keyboard too. Caption and cells are HTML; a row's first cell is its heading."""
     top = "".join(f'<th scope="col">{cell}</th>' for cell in head)
     lines = [
         f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
@@ -152,7 +152,7 @@ def _summary(scores: Scores) -> Iterator[str]:
             [f"{escaped(name)} {arrow(name)}", *(_cell(entries.get((system, name))) for system in systems)]
             for name in scores.metrics
         ]
-        yield _table("Mean of each metric, with its 95 % interval over tasks", head, rows)
+        yield html_table("Mean of each metric, with its 95 % interval over tasks", head, rows)
         yield f'<p class="note">{LEGEND}</p>'
     if scores.warnings:
         listed = "".join(f"<li>{inline(text, 300)}</li>" for text in scores.warnings[:20])
@@ -270,7 +270,7 @@ def _tasks(scores: Scores, seen: Sequence[Seen]) -> Iterator[str]:
         cells = [number(values.get((one.trace, metric)), metric) for metric in shown]
         rows.append([link, _system(one.system), task, inline(one.answer, 40), verdict, *cells])
     head = ["trace", "system", "task", "answer", "graded", *map(escaped, shown)]
-    yield _table("A line for each trace, by task", head, rows)
+    yield html_table("A line for each trace, by task", head, rows)
     if len(ranked) > MOST_ROWS:
         more = len(ranked) - MOST_ROWS
         yield f'<p class="more">{more:,} of {len(ranked):,} traces are not listed here.</p>'
@@ -296,7 +296,7 @@ def _traces(scores: Scores, seen: Sequence[Seen], pages: Sequence[TracePage]) ->
             [escaped(row.metric), number(row.value, row.metric), inline(row.reason, 300)]
             for row in rows.get(page.trace, [])
         ]
-        table = _table("Metrics of this trace", ["metric", "value", "why undefined"], cells)
+        table = html_table("Metrics of this trace", ["metric", "value", "why undefined"], cells)
         yield f"<h4>Metrics</h4>{table}"
         yield "</details>"
 
@@ -310,12 +310,12 @@ def _undefined(scores: Scores) -> Iterator[str]:
     ]
     if told:
         rows = [[metric, system, count, reason] for system, metric, count, reason in told[:MOST_REASONS]]
-        yield _table("Traces on which a metric has no value", ["metric", "system", "traces", "why"], rows)
+        yield html_table("Traces on which a metric has no value", ["metric", "system", "traces", "why"], rows)
     if len(told) > MOST_REASONS:
         yield f'<p class="more">{len(told) - MOST_REASONS:,} more reasons are not listed here.</p>'
 
 
-def _signatures(scores: Scores) -> Iterator[str]:
+def signatures_of(scores: Scores) -> Iterator[str]:
     """Everything that could change a number, a line a metric."""
     found: dict[tuple[str, str], None] = {}
     previous = None
@@ -330,5 +330,5 @@ def _signatures(scores: Scores) -> Iterator[str]:
             for metric, signature in found
         ]
         yield "<details><summary>Signature of each metric</summary>"
-        yield _table("All that could change a number", ["metric", "signature"], rows)
+        yield html_table("All that could change a number", ["metric", "signature"], rows)
         yield "</details>"

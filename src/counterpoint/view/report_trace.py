@@ -21,7 +21,7 @@ from counterpoint.view.pictures.drawing import OUTCOMES
 from counterpoint.view.pictures.scene import outcomes
 from counterpoint.view.visible import shortened, visible
 
-__all__ = ["Pages", "Seen", "TracePage", "block", "inline", "trace_page"]
+__all__ = ["Pages", "Seen", "TracePage", "block", "inline", "picture", "trace_page"]
 
 MOST_STEPS, MOST_TEXT, MOST_HEARD, MOST_CALLS = 200, 4000, 12, 10
 MOST_TEXTS = 400_000
@@ -97,9 +97,9 @@ def trace_page(context: Context, key: str) -> TracePage:
         "<h4>Task</h4>",
         block(trace.task) if trace.task.strip() else "<p>No text of the task is recorded.</p>",
         _answers(context),
-        _picture(lanes_svg(shown, links=links, alone=False), "Lanes: who spoke, who heard whom"),
-        _picture(team_svg(shown, alone=False), "Team: who passed on how much"),
-        _picture(_cost(context), "What each agent used"),
+        picture(lanes_svg(shown, links=links, alone=False), "Lanes: who spoke, who heard whom"),
+        picture(team_svg(shown, alone=False), "Team: who passed on how much"),
+        picture(_cost(context), "What each agent used"),
         *_warnings(trace.warnings),
         f"<h4>Steps</h4>{_left_out(len(trace.steps), len(kept))}",
         '<ol class="steps">',
@@ -148,7 +148,8 @@ def _answers(context: Context) -> str:
     return f"<p>Answer: <strong>{given}</strong> ({verdict}). Gold answer: <strong>{wanted}</strong>.</p>"
 
 
-def _picture(svg: str, label: str) -> str:
+def picture(svg: str, label: str) -> str:
+    """A picture that scrolls, by keyboard too; ``label`` is no user's text."""
     return f'<figure tabindex="0" role="group" aria-label="{label}">{svg}</figure>'
 
 
