@@ -122,7 +122,7 @@ def _counts(scores: Scores, seen: Sequence[Seen]) -> str:
 
 
 def html_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table that scrolls, by keyboard too. Caption and cells are HTML; a row's first cell is its heading."""
+    """A table that scrolls, by keyboard too; caption and cells are HTML, the first of a row its heading."""
     top = "".join(f'<th scope="col">{cell}</th>' for cell in head)
     lines = [
         f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
