@@ -49,3 +49,15 @@ def test_the_demo_traces_are_what_their_script_writes(tmp_path: Path):
     subprocess.run([sys.executable, str(script)], check=True)
     for made in (tmp_path / "examples/traces").iterdir():
         assert made.read_bytes() == (EXAMPLES / "traces" / made.name).read_bytes()
+
+
+def test_the_recorded_team_is_scored(tmp_path: Path):
+    script = EXAMPLES / "record_a_team.py"
+    command = [sys.executable, "-W", "error", str(script)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "ferry accuracy 1.0",
+        "ferry agents 3.0",
+        "ferry depth 2.0",
+        "ferry tokens_out 36.0",
+    ]

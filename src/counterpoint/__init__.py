@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from counterpoint.graph import graph
     from counterpoint.models.embed import embedder
     from counterpoint.models.scripted import scripted_server
+    from counterpoint.record import record
     from counterpoint.score import Row, Score
     from counterpoint.scores import Scores
     from counterpoint.trace import Call, Step, Trace, Transfer, Usage
@@ -51,6 +52,7 @@ __all__ = [
     "from_messages",
     "graph",
     "read",
+    "record",
     "scripted_server",
     "to_pandas",
     "write",
@@ -66,6 +68,7 @@ _HOMES = {
     "graph": ("graph",),
     "models.embed": ("embedder",),
     "models.scripted": ("scripted_server",),
+    "record": ("record",),
     "score": ("Row", "Score"),
     "scores": ("Scores",),
     "trace": ("Call", "Step", "Trace", "Transfer", "Usage"),

@@ -18,6 +18,7 @@ __all__ = ["TABLE", "Reading", "from_messages", "read", "source", "write"]
 
 TABLE: dict[str, str] = {
     "native": "counterpoint.adapters.native",
+    "recording": "counterpoint.adapters.recording",
     "who_and_when": "counterpoint.adapters.who_and_when",
     "agentrx": "counterpoint.adapters.agentrx",
     "tau_bench": "counterpoint.adapters.tau_bench",

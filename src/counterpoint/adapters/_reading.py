@@ -279,10 +279,11 @@ def _beside(trace: Trace, item: Trace | TraceError) -> bool:
 
 
 def _named(trace: Trace, id: str, format: str) -> Trace:
-    """The trace with the id that its place gives it; native traces keep their own."""
+    """The trace with the id that its place gives it; native traces and recordings keep their own."""
     if format == "native":
         return trace
-    return replace(trace, id=id, source=format, labels={**trace.labels, "format": format})
+    name = trace.id if format == "recording" else id
+    return replace(trace, id=name, source=format, labels={**trace.labels, "format": format})
 
 
 def _reason(error: Exception) -> str:
