@@ -24,6 +24,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
@@ -48,6 +49,7 @@ __all__ = [
     "encode",
     "json_schema",
     "parse_json",
+    "parse_shallow",
     "seed",
     "select_agents",
     "task_id",
@@ -55,6 +57,11 @@ __all__ = [
 ]
 
 SCHEMA = "counterpoint.trace/1"
+
+DEEPEST = 200
+"""Levels of JSON that are kept of a text which is nested deeper than can be read."""
+
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
 
 Scope = Literal["within", "across"]
 Evidence = Literal["explicit", "call", "context", "broadcast", "nesting", "sequence"]
@@ -275,13 +282,13 @@ _KEYS = {
 def parse_json(text: bytes | str) -> tuple[Any, list[str]]:
     """JSON text to plain objects, and warnings for what had to be mended to read it.
 
-    Lone surrogates and bytes that are not UTF-8 become U+FFFD; NaN and infinities become null. Raises
-    ValueError on anything else.
+    Lone surrogates and bytes that are not UTF-8 become U+FFFD; NaN and infinities become null, and so does
+    what is nested deeper than can be read. Raises ValueError on anything else.
     """
     try:
         return msgspec.json.decode(text), []
     except RecursionError:
-        raise ValueError("JSON is nested too deeply") from None
+        return parse_shallow(text)
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
         problem = str(error)
     mended: set[str] = set()
@@ -290,10 +297,31 @@ def parse_json(text: bytes | str) -> tuple[Any, list[str]]:
     try:
         value = _mend(json.loads(text), mended)
     except RecursionError:
-        raise ValueError("JSON is nested too deeply") from None
+        return parse_shallow(text)
     except ValueError:
         raise ValueError(problem) from None
     return value, sorted(mended)
+
+
+def parse_shallow(text: bytes | str) -> tuple[Any, list[str]]:
+    """As `parse_json`, with null for the objects and arrays that stand deeper than the level `DEEPEST`."""
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    kept: list[bytes] = []
+    depth = start = 0
+    for match in _BRACKETS.finditer(data):
+        sign = match[0]
+        if sign in b"{[":
+            depth += 1
+            if depth == DEEPEST + 1:
+                kept += [data[start : match.start()], b"null"]
+        elif sign in b"]}":
+            if depth == DEEPEST + 1:
+                start = match.end()
+            depth -= 1
+    if depth > 0:
+        raise ValueError("JSON is nested too deeply")  # to the end of the text: nothing comes after it
+    value, mended = parse_json(b"".join([*kept, data[start:]]))
+    return value, sorted({*mended, f"values nested more than {DEEPEST} deep were read as null"})
 
 
 def _decoded(text: bytes, mended: set[str]) -> str:

@@ -546,6 +546,24 @@ def test_values_nested_beyond_reason_never_fail(read: Read, depth: int) -> None:
     assert len(trace.steps) == 1
 
 
+@pytest.mark.parametrize("depth", [240, 900])
+@pytest.mark.parametrize("key", ["resourceSpans", "resource_spans"])
+def test_an_attribute_nested_too_deeply_costs_neither_its_span_nor_the_file(
+    tmp_path: Path, depth: int, key: str
+) -> None:
+    deep = '{"arrayValue":{"values":[' * depth + '{"stringValue":"x"}' + "]}}" * depth
+    spans = [
+        agent("a", name="A", said="Go.", attributes={"deep": {"raw": "@"}}),
+        agent("b", "", 20, name="B", said="Gone."),
+    ]
+    text = json.dumps({key: document(*spans)["resourceSpans"]}).replace('"@"', deep)
+    (tmp_path / "spans.json").write_text(text, "utf-8")
+    (trace,) = cp.read(tmp_path / "spans.json", on_error="raise")
+    assert spoken(trace) == [("A", "Go."), ("B", "Gone.")]
+    cut = "values nested more than 200 deep were read as null"
+    assert (cut in trace.warnings) == (depth == 900 or key == "resource_spans")
+
+
 def test_tokens_of_an_agent_count_only_where_its_model_calls_know_none(read: Read) -> None:
     total = {"gen_ai.usage.input_tokens": 60, "gen_ai.usage.output_tokens": 40}
     leaf = {"gen_ai.usage.input_tokens": 6, "gen_ai.usage.prompt_tokens": 6, "gen_ai.usage.output_tokens": 4}

@@ -25,7 +25,7 @@ from counterpoint.adapters._spans import Span
 from counterpoint.adapters.dialects import ATTRIBUTES
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
-from counterpoint.trace import Trace, parse_json
+from counterpoint.trace import Trace, parse_json, parse_shallow
 
 __all__ = ["read", "sniff"]
 
@@ -63,9 +63,13 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
 def _parse(text: bytes) -> tuple[list[Span], list[str]]:
     try:
         return _otlp.decode(text), []
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         document, warnings = parse_json(text)
-    spans, wrong = _otlp.convert(document)
+    try:
+        spans, wrong = _otlp.convert(document)
+    except RecursionError:
+        document, warnings = parse_shallow(text)
+        spans, wrong = _otlp.convert(document)
     if wrong:
         warnings.append(f"{wrong} spans are not of OTLP's shape and were left out")
     return spans, warnings
