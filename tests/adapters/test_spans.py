@@ -131,6 +131,13 @@ def test_an_orphan_is_kept_under_a_synthetic_root_and_counted(read: Read) -> Non
     assert any("1 spans name a parent that is not there" in warning for warning in trace.warnings)
 
 
+def test_a_span_that_is_its_own_parent_is_a_root_and_told_of(read: Read) -> None:
+    trace = read(agent("a", "a", name="a", said="Hello."), model("m", "a", 1, said="Hello."))
+    assert spoken(trace) == [("a", "Hello.")]
+    assert "orphans" not in trace.labels and "rootless" not in trace.labels
+    assert trace.warnings[0] == "1 spans name themselves as parent: taken for roots"
+
+
 def test_a_cycle_of_parents_keeps_every_span(read: Read) -> None:
     trace = read(
         agent("a", "c", 0, name="one", said="1"), agent("b", "a", 1, name="two", said="2"),
@@ -516,10 +523,30 @@ def test_times_come_as_text_as_numbers_and_not_at_all(read: Read) -> None:
     three.pop("startTimeUnixNano")
     trace = read(one, two, three)
     assert [(step.agent, step.started_at) for step in trace.steps] == [
-        ("c", None),
         ("a", 1.7e9),
         ("b", 1.7e9 + 1),
+        ("c", None),
     ]
+    assert any("1 spans have no start that can be read" in warning for warning in trace.warnings)
+
+
+@pytest.mark.parametrize(
+    ("around", "untimed", "order"),
+    [
+        ([], agent("u", "", 0, 25, name="u", said="U."), "abuc"),  # by its end
+        ([model("m", "u", 15, said="U.")], agent("u", "", 0, 99, name="u"), "aubc"),  # by its first child
+        ([span("p", "", 12)], agent("u", "p", 0, -(10**12), name="u", said="U."), "aubc"),  # by its parent
+        ([], agent("u", "", 0, -(10**12), name="u", said="U."), "abcu"),  # by its place in the file
+    ],
+)
+def test_a_span_of_no_readable_start_stands_where_else_is_known_of_it(
+    read: Read, around: list[Any], untimed: Any, order: str
+) -> None:
+    timed = [agent(name, "", at, 5, name=name, said=name) for name, at in (("a", 0), ("b", 18), ("c", 30))]
+    trace = read(*timed, *around, {**untimed, "startTimeUnixNano": "soon"})
+    assert "".join(step.agent for step in trace.steps) == order
+    assert [step.started_at for step in trace.steps if step.agent == "u"] == [None]
+    assert any("1 spans have no start that can be read" in warning for warning in trace.warnings)
 
 
 def test_snake_case_and_one_wrong_span_are_no_reason_to_stop(read: Read) -> None:

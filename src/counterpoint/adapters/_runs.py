@@ -202,7 +202,7 @@ class _Run:
         if parents[first] >= 0 and tools and hands_over(tools[-1][1].tool) and not tools[-1][1].arguments:
             later = self.scopes[bisect_left(self.starts, self.tree.ends[first]) :]
             follower = next((scope for scope in later if parents[scope.first] == parents[first]), None)
-            if follower is not None and spans[follower.first].start >= tools[-1][0]:
+            if follower is not None and self.tree.starts[follower.first] >= tools[-1][0]:
                 self._hear(self.places[id(follower)][0], place, "explicit")
 
     def _handed_back_by(self, part: Part) -> Iterator[str]:
@@ -272,8 +272,9 @@ class _Run:
         owner = self._owner(at)
         if owner is not None:
             return [owner]
-        start = max(self.tree.spans[at].start, self.tree.spans[taker.first].start)
-        return [scope for scope in self._below(at) if self.tree.spans[scope.first].start <= start][-1:]
+        starts = self.tree.starts
+        start = max(starts[at], starts[taker.first])
+        return [scope for scope in self._below(at) if starts[scope.first] <= start][-1:]
 
     def _at_or_below(self, at: int) -> Scope | None:
         """The scope that holds the span, else the first that opens below it."""

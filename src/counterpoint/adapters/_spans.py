@@ -6,7 +6,9 @@ function that says what one span means (`Reading`). Nothing here or there knows 
 The tree
 --------
 Every span is kept. A parent that is not among the spans, and one span of each cycle of parents, make their
-child a root under a synthetic one, with a warning. Spans with one id are one span: the one that ended wins.
+child a root under a synthetic one, with a warning; a span that names itself as parent is a root. Spans with one
+id are one span: the one that ended wins. A span whose start is not known stands where its children, its end, its
+parent or its place in the file put it.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from counterpoint.adapters._messages import Chat, as_text, chats
 from counterpoint.trace import Usage
@@ -99,15 +102,26 @@ class Tree:
         """Index of each span's parent in `spans`, -1 for roots."""
         self.orphans = 0
         self._link()
+        self.starts = [span.start for span in self.spans]
+        """When each span began, in nanoseconds; a stand-in where it is not known, to order spans by."""
+        if not all(self.starts):
+            self._stand_in()
         self._walk()
 
     def _link(self) -> None:
         index = {span.id: position for position, span in enumerate(self.spans)}
+        themselves = 0
         for position, span in enumerate(self.spans):
             parent = index.get(span.parent, -1) if span.parent else -1
-            if span.parent and parent in (-1, position):
+            if parent == position:
+                themselves += 1
+                self.spans[position] = replace(span, parent="")
+                parent = -1
+            elif span.parent and parent < 0:
                 self.orphans += 1
-            self.parents.append(-1 if parent == position else parent)
+            self.parents.append(parent)
+        if themselves:
+            self.warnings.append(f"{themselves} spans name themselves as parent: taken for roots")
         if self.orphans:
             self.warnings.append(
                 f"{self.orphans} spans name a parent that is not there: kept under a synthetic root"
@@ -136,10 +150,34 @@ class Tree:
                 state[each] = 2
         return cut
 
+    def _stand_in(self) -> None:
+        """Times to order spans by that have no start: the first of their children, else their end, and so on."""
+        unknown = [at for at, start in enumerate(self.starts) if not start]
+        if len(unknown) < len(self.spans):
+            self.warnings.append(
+                f"{len(unknown)} spans have no start that can be read: "
+                "put where their children, end, parent or place in the file say"
+            )
+        first: dict[int, int] = {}
+        for parent, span in zip(self.parents, self.spans, strict=True):
+            if span.start and span.start < first.get(parent, span.start + 1):
+                first[parent] = span.start
+        for at in unknown:
+            self.starts[at] = first.get(at) or self.spans[at].end
+        for at in unknown:
+            parent = self.parents[at]
+            before = self.starts[at - 1] if at else 0
+            self.starts[at] = self.starts[at] or (self.starts[parent] if parent >= 0 else 0) or before
+
     def _walk(self) -> None:
         children: list[list[int]] = [[] for _ in self.spans]
         roots: list[int] = []
-        by_time = sorted(range(len(self.spans)), key=lambda at: (self.spans[at].start, self.spans[at].id))
+        spans, starts = self.spans, self.starts
+        # Of two at one time the one whose start is known comes first; those of no start keep their order.
+        by_time = sorted(
+            range(len(spans)),
+            key=lambda at: (starts[at], not spans[at].start, spans[at].start and spans[at].id),
+        )
         for at in by_time:
             (roots if self.parents[at] < 0 else children[self.parents[at]]).append(at)
         order: list[int] = []
@@ -153,6 +191,7 @@ class Tree:
             place[at] = position
         self.parents = [place[self.parents[at]] if self.parents[at] >= 0 else -1 for at in order]
         self.spans = [self.spans[at] for at in order]
+        self.starts = [self.starts[at] for at in order]
         self.ends = list(range(1, len(order) + 1))
         """One past the last descendant of each span."""
         for at in range(len(order) - 1, 0, -1):

@@ -82,7 +82,7 @@ def _split(scope: Scope, tree: Tree, readings: Sequence[Reading | None]) -> list
     if not scope.children:
         parts = [Part(scope, models=scope.models, tools=scope.tools)]
     else:
-        inner = sorted(scope.children, key=lambda child: (tree.spans[child.first].start, child.first))
+        inner = sorted(scope.children, key=lambda child: (tree.starts[child.first], child.first))
         split = _split_at_models if scope.models else _split_at_calls
         parts = split(scope, inner, tree)
     for number, part in enumerate(parts, 1):
@@ -91,11 +91,11 @@ def _split(scope: Scope, tree: Tree, readings: Sequence[Reading | None]) -> list
         if part.models and (number > 1 or scope.first > part.models[0]):
             part.start = tree.spans[part.models[0]].start
         if number == 1 or not part.start:
-            part.start = max([tree.spans[scope.first].start, *(_end(child, tree) for child in part.returned)])
+            part.start = max([tree.starts[scope.first], *(_end(child, tree) for child in part.returned)])
     if len(parts) > 1:
         starts = [part.start for part in parts]
         for at in scope.tools:
-            parts[max(bisect_right(starts, tree.spans[at].start) - 1, 0)].tools.append(at)
+            parts[max(bisect_right(starts, tree.starts[at]) - 1, 0)].tools.append(at)
     elif scope.children:
         parts[0].tools = scope.tools
     for part in parts:
@@ -105,13 +105,13 @@ def _split(scope: Scope, tree: Tree, readings: Sequence[Reading | None]) -> list
 
 
 def _split_at_models(scope: Scope, inner: Sequence[Scope], tree: Tree) -> list[Part]:
-    spans = tree.spans
+    starts = tree.starts
     parts = [Part(scope)]
     waiting = deque(inner)
     running: list[Scope] = []
-    for at in sorted(scope.models, key=lambda at: (spans[at].start, at)):
-        start = spans[at].start
-        while waiting and spans[waiting[0].first].start < start:
+    for at in sorted(scope.models, key=lambda at: (starts[at], at)):
+        start = starts[at]
+        while waiting and starts[waiting[0].first] < start:
             running.append(waiting[0])
             parts[-1].called.append(waiting.popleft())
         ended = [child for child in running if 0 < _end(child, tree) <= start]
@@ -132,7 +132,7 @@ def _split_at_calls(scope: Scope, inner: Sequence[Scope], tree: Tree) -> list[Pa
     parts = [Part(scope)]
     reach = 0
     for child in inner:
-        if parts[-1].called and tree.spans[child.first].start >= reach:
+        if parts[-1].called and tree.starts[child.first] >= reach:
             parts.append(Part(scope, returned=parts[-1].called))
         parts[-1].called.append(child)
         reach = max(reach, _end(child, tree))
@@ -247,7 +247,7 @@ def turn_of(part: Part, tree: Tree, readings: Sequence[Reading | None], agent: s
         said=[*said, *result],
         shown=_prompts(part, models, agents),
         calls=_tool_calls(part, tree, readings, said),
-        started_at=part.start / 1e9 if part.start else None,
+        started_at=part.start / 1e9 if part.start and (opener.start or part.number > 1) else None,
         ended_at=ended / 1e9 if ended else None,
         usage=_usage(part, models, agents),
         error=errors[0] if errors else None,

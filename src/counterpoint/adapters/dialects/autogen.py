@@ -37,10 +37,12 @@ class _Chat:
         """Messages delivered to each agent since its last turn."""
         self.waiting: dict[str, list[Turn]] = defaultdict(list)
         """Turns of each agent whose message has not come yet."""
-        for span in sorted(tree.spans, key=lambda span: (span.start, span.id)):
+        in_time = sorted(zip(tree.starts, tree.spans, strict=True), key=lambda pair: (pair[0], pair[1].id))
+        for _, span in in_time:
             if span.attributes.get("gen_ai.operation.name") == "invoke_agent":
                 turn = self._turn(str(span.attributes.get("gen_ai.agent.name") or span.name), span.id)
-                turn.started_at, turn.ended_at = span.start / 1e9, span.end / 1e9 if span.end else None
+                turn.started_at = span.start / 1e9 if span.start else None
+                turn.ended_at = span.end / 1e9 if span.end else None
                 turn.error = span.error
                 self.waiting[turn.agent].append(turn)
             elif span.name.startswith("autogen process "):
@@ -81,7 +83,7 @@ class _Chat:
         else:
             turn = self._turn(agent, key)
             turn.kind = "task" if agent == "user" else "agent"
-            turn.started_at = turn.ended_at = time / 1e9
+            turn.started_at = turn.ended_at = time / 1e9 if time else None
         self.by_message[key] = turn
         turn.text = as_text(message.get("content")) if message.get("content") else ""
         turn.said = [Message(turn.text, "assistant", (key,))]
