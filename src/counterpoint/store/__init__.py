@@ -1,0 +1,19 @@
+"""Where spans and runs are kept: one SQLite file, written durably, by several processes at once.
+
+>>> import tempfile
+>>> from pathlib import Path
+>>> with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "runs.db") as store:
+...     store.add_spans([Span("a" * 32, "b" * 16, envelope=b"", payload=b"")])
+...     store.runs().rows[0].state
+'receiving'
+"""
+
+from __future__ import annotations
+
+from counterpoint.store.database import default_path
+from counterpoint.store.keeping import Added
+from counterpoint.store.records import Run, Runs, Span
+from counterpoint.store.store import Store
+from counterpoint.store.writer import StoreFull
+
+__all__ = ["Added", "Run", "Runs", "Span", "Store", "StoreFull", "default_path"]

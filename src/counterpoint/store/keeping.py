@@ -1,0 +1,106 @@
+"""What was made of a run into the tables, and traces of files as runs of their own.
+
+Conventions
+-----------
+* What is kept of a run is replaced as a whole, in one transaction, and never by something older.
+* A trace that was added before, from the same file under the same id, is the same run: nothing is done where
+  it did not change, else it takes the old one's place and is due for scoring again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import time
+from typing import Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from counterpoint.store.receiving import drop_kept, fresh_id
+from counterpoint.store.records import Kept, clean, kept
+from counterpoint.trace import Trace, encode
+
+__all__ = ["Added", "FileTrace", "add", "file_trace", "keep"]
+
+_KEPT_STEP = """UPDATE runs SET system = ?, task = ?, agents = ?, answer = ?, correct = ?,
+    started_at = COALESCE(?, started_at), ended_at = ?, steps = ?, error = ? WHERE key = ?"""
+
+
+class Added(NamedTuple):
+    """What became of a trace that was added."""
+
+    run: str
+    """Id of its run."""
+    outcome: Literal["new", "changed", "unchanged"]
+
+
+class FileTrace(NamedTuple):
+    """A trace of a file, ready to be written."""
+
+    trace: Trace
+    digest: bytes
+    size: int
+
+
+def file_trace(trace: Trace, *, keep_secrets: bool) -> FileTrace:
+    """The trace with what tells whether it changed."""
+    text = encode(trace, keep_secrets=keep_secrets)
+    return FileTrace(trace, hashlib.blake2b(text, digest_size=16).digest(), len(text))
+
+
+def add(database: sqlite3.Connection, one: FileTrace, origin: str, *, keep_secrets: bool) -> Added:
+    """A trace of a file as a run of its own, due for scoring."""
+    now, name = time.time(), clean(one.trace.id)
+    known = database.execute(
+        "SELECT key, id, digest FROM runs WHERE origin = ? AND name = ?", (origin, name)
+    ).fetchone()
+    if known is not None and known[2] == one.digest:
+        return Added(known[1], "unchanged")
+    if known is None:
+        run_id = fresh_id(database, name)
+        run = database.execute(
+            "INSERT INTO runs (id, origin, name, received_at, updated_at, traces) VALUES (?, ?, ?, ?, ?, 1)",
+            (run_id, origin, name, now, now),
+        ).lastrowid
+        assert run is not None
+    else:
+        run, run_id, _ = known
+    database.execute(
+        "UPDATE runs SET digest = ?, revision = revision + 1, updated_at = ? WHERE key = ?",
+        (one.digest, now, run),
+    )
+    trace = one.trace if one.trace.id == run_id else replace(one.trace, id=run_id)
+    _replace(database, run, kept([trace], (), (), "", keep_secrets=keep_secrets))
+    return Added(run_id, "new" if known is None else "changed")
+
+
+def keep(database: sqlite3.Connection, run_id: str, revision: int, what: Kept) -> None:
+    """What was made of the run's ``revision``; nothing where the run is gone or a newer one is kept."""
+    row = database.execute("SELECT key, scored_revision FROM runs WHERE id = ?", (run_id,)).fetchone()
+    if row is None or revision < row[1]:
+        return
+    _replace(database, row[0], what)
+    database.execute("UPDATE runs SET scored_revision = ? WHERE key = ?", (revision, row[0]))
+
+
+def _replace(database: sqlite3.Connection, run: int, what: Kept) -> None:
+    drop_kept(database, run)
+    database.executemany(
+        "INSERT INTO traces (run, id, content) VALUES (?, ?, ?)", [(run, *one) for one in what.traces]
+    )
+    database.executemany(
+        "INSERT INTO scores (run, trace, metric, value, content) VALUES (?, ?, ?, ?, ?)",
+        [(run, *row) for row in what.rows],
+    )
+    database.executemany(
+        "INSERT INTO claims (run, content) VALUES (?, ?)", [(run, claim) for claim in what.claims]
+    )
+    *columns, head, body = what.summary
+    database.execute(_KEPT_STEP, (*columns, what.error, run))
+    texts = (run, _searched(head), _searched(body))
+    database.execute("INSERT INTO texts (run, head, body) VALUES (?, ?, ?)", texts)
+    database.execute("INSERT INTO search (rowid, head, body) VALUES (?, ?, ?)", texts)
+
+
+def _searched(text: str) -> str:
+    return text.replace("\x00", " ").lower()

@@ -1,0 +1,200 @@
+"""The list of runs: searched, filtered, ordered, a page at a time.
+
+Conventions
+-----------
+* A search is for text that stands somewhere in a run: in its id, system, task, agents and answer, and from
+  three characters on in its steps too. Case does not matter; no character has a meaning of its own.
+* Conditions on metrics are gates (`counterpoint.gates`); of several, all have to hold. A run without a value
+  matches none.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from counterpoint.errors import UsageError
+from counterpoint.gates import Gate, parse_gates
+from counterpoint.registry import suggest
+from counterpoint.store.records import STATES, Run, Runs, State
+
+__all__ = ["CORRECT", "ORDERS", "Query", "find", "list_runs"]
+
+CORRECT = {"right": "correct = 1", "wrong": "correct = 0", "ungraded": "correct IS NULL"}
+ORDERS = {
+    "received": "received_at DESC, key DESC",
+    "started": "started_at DESC, key DESC",
+    "system": "system, key",
+    "task": "task, key",
+    "steps": "steps DESC, key",
+    "spans": "spans DESC, key",
+}
+_STATE = {
+    "receiving": "revision > scored_revision",
+    "scored": "revision <= scored_revision AND error = ''",
+    "unreadable": "revision <= scored_revision AND error <> ''",
+}
+_FOLDS = {"mean": "AVG", "min": "MIN", "max": "MAX"}
+_COLUMNS = """key, id, origin, system, task, agents, answer, correct, started_at, ended_at, received_at,
+    spans, steps, traces, revision, scored_revision, error"""
+
+
+class Query:
+    """What of the list is asked for, as SQL."""
+
+    def __init__(self) -> None:
+        self.conditions: list[str] = []
+        self.values: list[Any] = []
+
+    def add(self, condition: str, *values: Any) -> None:
+        """A further condition that has to hold."""
+        self.conditions.append(condition)
+        self.values += values
+
+    @property
+    def where(self) -> str:
+        """The conditions as a clause."""
+        return f"WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
+
+    def search(self, text: str) -> None:
+        """Runs in which the text stands."""
+        wanted = text.replace("\x00", " ").strip().lower()
+        if not wanted:
+            return
+        there = "instr(lower(id), ?) OR key IN (SELECT run FROM texts WHERE "
+        if len(wanted) < 3:
+            self.add(f"({there} instr(head, ?)))", wanted, wanted)
+            return
+        grams = dict.fromkeys(wanted[at : at + 3] for at in range(len(wanted) - 2))
+        match = " AND ".join('"{}"'.format(gram.replace('"', '""')) for gram in list(grams)[:32])
+        self.add(
+            f"({there} run IN (SELECT rowid FROM search WHERE search MATCH ?)"
+            " AND (instr(head, ?) OR instr(body, ?))))",
+            wanted, match, wanted, wanted,
+        )  # fmt: skip
+
+    def gate(self, gate: Gate) -> None:
+        """Runs whose value of a metric is as stated."""
+        fold = _FOLDS.get(gate.fold)
+        if fold is None:
+            raise UsageError(f"{gate.text!r}: of one run there are no intervals: write mean, min or max")
+        self.add(
+            f"""key IN (SELECT run FROM scores WHERE metric = ? AND value IS NOT NULL
+                GROUP BY run HAVING {fold}(value) {gate.comparison} ?)""",
+            gate.metric, gate.threshold,
+        )  # fmt: skip
+
+
+def list_runs(
+    database: sqlite3.Connection,
+    *,
+    search: str,
+    system: str | None,
+    state: str,
+    correct: str,
+    where: str,
+    order: str,
+    limit: int,
+    offset: int,
+) -> Runs:
+    """One page of the runs that match; a UsageError where a filter makes no sense."""
+    query = Query()
+    query.search(search)
+    if system is not None:
+        query.add("system = ?", system)
+    if state:
+        query.add(_STATE[_among(state, STATES, "state")])
+    if correct:
+        query.add(CORRECT[_among(correct, tuple(CORRECT), "correct")])
+    for gate in parse_gates(where) if where.strip() else ():
+        query.gate(gate)
+    order_by, ordered = _order(database, order)
+    (total,) = database.execute(f"SELECT COUNT(*) FROM runs {query.where}", query.values).fetchone()
+    rows = database.execute(
+        f"SELECT {_COLUMNS} FROM runs {query.where} ORDER BY {order_by} LIMIT ? OFFSET ?",
+        [*query.values, *ordered, max(limit, 0), max(offset, 0)],
+    ).fetchall()
+    systems = database.execute("SELECT DISTINCT system FROM runs WHERE system <> '' ORDER BY system")
+    return Runs(_runs(database, rows), total, tuple(name for (name,) in systems))
+
+
+def find(database: sqlite3.Connection, run_id: str) -> Run | None:
+    """The run of that id, or the one that the trace of that id was joined into."""
+    rows = database.execute(f"SELECT {_COLUMNS} FROM runs WHERE id = ?", (run_id,)).fetchall()
+    if not rows:
+        rows = database.execute(
+            f"""SELECT {_COLUMNS} FROM runs
+                WHERE key = (SELECT run FROM trace_ids WHERE id = ? AND seen)""",
+            (_trace_id(run_id),),
+        ).fetchall()
+    return next(iter(_runs(database, rows)), None)
+
+
+def _trace_id(run_id: str) -> bytes:
+    try:
+        return bytes.fromhex(run_id)
+    except ValueError:
+        return b""
+
+
+def _among(value: str, choices: Sequence[str], what: str) -> str:
+    if value not in choices:
+        raise UsageError(f"{what} {value!r} is none of {', '.join(choices)}{suggest(value, choices)}")
+    return value
+
+
+def _order(database: sqlite3.Connection, order: str) -> tuple[str, list[Any]]:
+    """ORDER BY, and its values: a column or a metric; ``-`` in front turns it round."""
+    name, backward = order.removeprefix("-"), order.startswith("-")
+    if name in ORDERS:
+        clause = ORDERS[name]
+        if backward:
+            swapped = [
+                part.removesuffix(" DESC") if part.endswith(" DESC") else f"{part} DESC"
+                for part in clause.split(", ")
+            ]
+            clause = ", ".join(swapped)
+        return clause, []
+    value = "(SELECT AVG(value) FROM scores WHERE metric = ? AND run = runs.key)"
+    return f"{value} {'ASC' if backward else 'DESC'} NULLS LAST, key DESC", [name]
+
+
+def _runs(database: sqlite3.Connection, rows: list[Any]) -> tuple[Run, ...]:
+    values: dict[int, dict[str, float | None]] = {row[0]: {} for row in rows}
+    marks = ", ".join("?" * len(rows))
+    for run, metric, value in database.execute(
+        f"""SELECT run, metric, AVG(value) FROM scores WHERE run IN ({marks})
+            GROUP BY run, metric ORDER BY MIN(key)""",
+        list(values),
+    ):
+        values[run][metric] = value
+    return tuple(_run(row, values[row[0]]) for row in rows)
+
+
+def _run(row: Any, values: dict[str, float | None]) -> Run:
+    _, run_id, origin, system, task, agents, answer, correct, *times, spans, steps, traces = row[:14]
+    revision, scored, error = row[14:]
+    state: State = "receiving" if revision > scored else "unreadable" if error else "scored"
+    return Run(
+        id=run_id,
+        origin=origin,
+        system=system,
+        task=task,
+        agents=tuple(msgspec.json.decode(agents)),
+        answer=answer,
+        correct=None if correct is None else bool(correct),
+        started_at=times[0],
+        ended_at=times[1],
+        received_at=times[2],
+        spans=spans,
+        steps=steps,
+        traces=traces,
+        revision=revision,
+        scored_revision=scored,
+        error=error,
+        values=values,
+        state=state,
+    )

@@ -1,0 +1,248 @@
+"""The store: spans that came in, and what was made of them, in one SQLite file.
+
+Conventions
+-----------
+* Every method may be called from every thread, and several processes may use one file at once.
+* What `Store.add_spans` returned from is on the disk: it survives ``kill -9`` and a power cut.
+* Every fault that a user can cause is a one-line CounterpointError.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from counterpoint.score import Row
+from counterpoint.store import listing
+from counterpoint.store.database import Readers, connect, open_database, told
+from counterpoint.store.keeping import Added, FileTrace, add, file_trace, keep
+from counterpoint.store.receiving import Receiver, arrivals
+from counterpoint.store.records import Run, Runs, Span, kept, read_claim, read_row
+from counterpoint.store.wire import resource_spans
+from counterpoint.store.writer import Writer
+from counterpoint.trace import Trace, decode, parse_json
+
+__all__ = ["Store"]
+
+BATCH_BYTES = 4 * 2**20
+"""Traces of files are written in pieces of about so much."""
+
+
+class Store:
+    """Runs, spans, traces, scores and claims in one file."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        max_pending_bytes: int = 64 * 2**20,
+        keep_secrets: bool = False,
+    ) -> None:
+        """Open the file, or create it with its folder; a UsageError where that cannot be.
+
+        Parameters
+        ----------
+        path : the database file.
+        max_pending_bytes : spans that wait to be written hold no more memory than this, in bytes.
+        keep_secrets : do not mask values that look like keys in traces, rows and claims. Spans are written
+            as they are given: whoever receives them masks them.
+        """
+        self.path = os.path.abspath(os.fspath(path))
+        self._keep_secrets = keep_secrets
+        self._receiver = Receiver()
+        database = open_database(self.path)
+        self._writer = Writer(database, self.path, max_pending_bytes, self._receiver.forget)
+        self._readers = Readers(self.path)
+        self._watch = threading.Lock()
+        self._watcher: sqlite3.Connection | None = None
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def add_spans(self, spans: Sequence[Span]) -> None:
+        """Write the spans, and return when they are on the disk.
+
+        Calls that wait at the same time share one commit. A span that was sent before (same trace and span
+        id) replaces the first. A span with links joins the runs of its trace and of the traces it links to.
+
+        Raises StoreFull at once where too much is waiting already, a UsageError where an id is none or the
+        file cannot be written; then none of these spans is kept.
+        """
+        batch = arrivals(spans)
+        if batch:
+            size = sum(len(one.payload) + len(one.envelope) for one in batch)
+            self._writer.do(lambda database: self._receiver.write(database, batch), size=size, refuse=True)
+
+    def add_traces(self, traces: Iterable[Trace], *, origin: str) -> list[str]:
+        """Each trace as a run of its own, due for scoring; the ids of the runs, in order.
+
+        A trace of the same origin and id as one before takes its place.
+        """
+        return [added.run for added in self.put_traces(traces, origin=origin)]
+
+    def put_traces(self, traces: Iterable[Trace], *, origin: str) -> list[Added]:
+        """`add_traces`, telling of each whether it is new, changed, or there already."""
+        added: list[Added] = []
+        batch: list[FileTrace] = []
+        for trace in traces:
+            batch.append(file_trace(trace, keep_secrets=self._keep_secrets))
+            if sum(one.size for one in batch) >= BATCH_BYTES:
+                added += self._put(batch, origin)
+                batch = []
+        return added + self._put(batch, origin) if batch else added
+
+    def _put(self, batch: list[FileTrace], origin: str) -> list[Added]:
+        return self._writer.do(
+            lambda database: [add(database, one, origin, keep_secrets=self._keep_secrets) for one in batch],
+            size=sum(one.size for one in batch),
+        )
+
+    def keep(
+        self,
+        run_id: str,
+        revision: int,
+        *,
+        traces: Sequence[Trace],
+        rows: Sequence[Row],
+        claims: Sequence[Mapping[str, Any]] = (),
+        error: str = "",
+    ) -> None:
+        """Replace what is kept of the run by what was made of its ``revision``, in one transaction.
+
+        Spans that came in meanwhile keep the run due. Nothing is written where the run is gone (pruned, or
+        joined into another), or where something newer is kept of it.
+        """
+        what = kept(traces, rows, claims, error, keep_secrets=self._keep_secrets)
+        self._writer.do(lambda database: keep(database, run_id, revision, what), size=what.size)
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def otlp(self, run_id: str) -> bytes:
+        """All spans of the run as one protobuf TracesData: by envelope, in order of arrival."""
+        with self._readers.snapshot() as database:
+            groups: dict[int, list[bytes]] = {}
+            for envelope, payload in database.execute(
+                """SELECT envelope, payload FROM spans WHERE trace IN (
+                    SELECT trace_ids.key FROM trace_ids JOIN runs ON runs.key = trace_ids.run
+                    WHERE runs.id = ?) ORDER BY key""",
+                (run_id,),
+            ):
+                groups.setdefault(envelope, []).append(payload)
+            envelopes = {
+                key: database.execute("SELECT content FROM envelopes WHERE key = ?", (key,)).fetchone()[0]
+                for key in groups
+            }
+        return b"".join(resource_spans(envelopes[key], spans) for key, spans in groups.items())
+
+    def due(self, quiet_s: float, *, now: float | None = None) -> list[str]:
+        """Runs with spans that are not scored yet and whose last span is ``quiet_s`` seconds old.
+
+        Traces of files are due at once. The longest quiet come first.
+        """
+        before = (time.time() if now is None else now) - quiet_s
+        with self._readers.snapshot() as database:
+            rows = database.execute(
+                """SELECT id FROM runs WHERE revision > scored_revision
+                    AND (updated_at <= ? OR origin <> 'otlp') ORDER BY updated_at, key""",
+                (before,),
+            )
+            return [run_id for (run_id,) in rows]
+
+    def runs(
+        self,
+        *,
+        search: str = "",
+        system: str | None = None,
+        state: str = "",
+        correct: str = "",
+        where: str = "",
+        order: str = "received",
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Runs:
+        """A page of the runs that match all that is asked.
+
+        Parameters
+        ----------
+        search : text that stands in the run's id, system, task, agents or answer, or (from three characters
+            on) in a step; case does not matter.
+        system : its name, exactly.
+        state : receiving, scored or unreadable.
+        correct : right, wrong or ungraded.
+        where : gates on metrics, as in ``upr>0.4, max(ids)<0.3``; all have to hold.
+        order : received (newest first), started, system, task, steps, spans, or a metric (largest first,
+            undefined last); with ``-`` in front the other way round.
+
+        Raises UsageError where a filter makes no sense.
+        """
+        with self._readers.snapshot() as database:
+            return listing.list_runs(
+                database,
+                search=search,
+                system=system,
+                state=state,
+                correct=correct,
+                where=where,
+                order=order,
+                limit=limit,
+                offset=offset,
+            )
+
+    def run(self, run_id: str) -> Run | None:
+        """The run of that id, or the one that the trace of that id was joined into; None if there is none."""
+        with self._readers.snapshot() as database:
+            return listing.find(database, run_id)
+
+    def traces(self, run_id: str) -> list[Trace]:
+        """What was read of the run, or added as it."""
+        return [decode(parse_json(text)[0], source=run_id) for text in self._contents("traces", run_id)]
+
+    def rows(self, run_id: str) -> list[Row]:
+        """The run's scores, in the order in which they were kept."""
+        return [read_row(text) for text in self._contents("scores", run_id)]
+
+    def claims(self, run_id: str) -> list[dict[str, Any]]:
+        """The run's claims, in the order in which they were kept."""
+        return [read_claim(text) for text in self._contents("claims", run_id)]
+
+    def _contents(self, table: str, run_id: str) -> list[bytes]:
+        with self._readers.snapshot() as database:
+            rows = database.execute(
+                f"SELECT content FROM {table} WHERE run = (SELECT key FROM runs WHERE id = ?) ORDER BY key",
+                (run_id,),
+            )
+            return [text for (text,) in rows]
+
+    def version(self) -> int:
+        """A number that changes with every commit, also of other processes; cheap enough to ask often."""
+        with self._watch, told(self.path):
+            if self._watcher is None:
+                self._watcher = connect(self.path)
+            (version,) = self._watcher.execute("PRAGMA data_version").fetchone()
+            return int(version)
+
+    # --- the end ---------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Finish what waits and close the file; closing twice is harmless."""
+        self._writer.close()
+        self._readers.close()
+        with self._watch:
+            if self._watcher is not None:
+                self._watcher.close()
+                self._watcher = None
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
