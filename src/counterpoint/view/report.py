@@ -30,7 +30,7 @@ from counterpoint.view.report_trace import Seen, TracePage, inline
 from counterpoint.view.table import arrow, interval_text, number
 from counterpoint.view.visible import escaped, shortened
 
-__all__ = ["STYLE", "html_table", "report_html", "signatures_of"]
+__all__ = ["SHOWN", "STYLE", "html_table", "report_html", "signatures_of"]
 
 MOST_ROWS = 1000
 """Traces in the list."""
