@@ -6,9 +6,9 @@ function that says what one span means (`Reading`). Nothing here or there knows 
 The tree
 --------
 Every span is kept. A parent that is not among the spans, and one span of each cycle of parents, make their
-child a root under a synthetic one, with a warning; a span that names itself as parent is a root. Spans with one
-id are one span: the one that ended wins. A span whose start is not known stands where its children, its end, its
-parent or its place in the file put it.
+child a root under a synthetic one, with a warning; a span that names itself as parent is a root. Spans with
+one id are one span: the one that ended wins. A span whose start is not known stands where its children, its
+end, its parent or its place in the file put it.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Tree:
         return cut
 
     def _stand_in(self) -> None:
-        """Times to order spans by that have no start: the first of their children, else their end, and so on."""
+        """Times to order spans by that have no start: their first child's, else their end, and so on."""
         unknown = [at for at, start in enumerate(self.starts) if not start]
         if len(unknown) < len(self.spans):
             self.warnings.append(

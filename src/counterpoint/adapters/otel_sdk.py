@@ -86,6 +86,8 @@ def _span(item: dict[str, Any]) -> Span:
         str(status.get("description") or "error") if code == "ERROR" and isinstance(status, dict) else None
     )
     scope = item.get("instrumentation_scope") or item.get("instrumentation_info")
+    of_process = _object(_object(item.get("resource")).get("attributes"))
+    session = {key: value for key, value in of_process.items() if key == "session.id"}
     return Span(
         id=span_id(str(context.get("span_id") or "")),
         name=str(item.get("name") or ""),
@@ -93,7 +95,7 @@ def _span(item: dict[str, Any]) -> Span:
         parent=span_id(str(item.get("parent_id") or "")),
         start=nanoseconds(item.get("start_time")),
         end=nanoseconds(item.get("end_time")),
-        attributes=_object(item.get("attributes")),
+        attributes={**session, **_object(item.get("attributes"))},
         events=[
             (str(event.get("name") or ""), _object(event.get("attributes")))
             for event in _objects(item.get("events"))

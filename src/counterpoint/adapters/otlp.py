@@ -99,8 +99,9 @@ def _read_protobuf(source: Source) -> Iterator[Trace | TraceError]:
         return
     try:
         with no_collection():
-            spans = _otlp_protobuf.decode(data)
+            spans, wrong = _otlp_protobuf.decode(data)
     except ValueError as error:
         yield TraceError(f"not OTLP protobuf: {error}", source=source.name)
         return
-    yield from traces(spans, ATTRIBUTES, source=source.name, format="otlp")
+    warnings = [f"{wrong} fields could not be read and were left out"] if wrong else []
+    yield from traces(spans, ATTRIBUTES, source=source.name, format="otlp", warnings=warnings)
