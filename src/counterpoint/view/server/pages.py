@@ -1,0 +1,133 @@
+"""The pages of the web view: runs, one run, its report, two runs side by side, and the files that pages need.
+
+Conventions
+-----------
+* A page is made in a thread, of at most `THREADS` at a time, so that it takes none from the receiver.
+* The parts of a page that cost something are kept by run and revision (`Parts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from counterpoint.view.server.compare_page import compare_main
+from counterpoint.view.server.layout import STATIC, document, key_of, link_to, run_of, short, static_file
+from counterpoint.view.server.parts import Parts, mark, state_of
+from counterpoint.view.server.run_page import report_of, run_main, run_name
+from counterpoint.view.server.runs_page import Asked, runs_main
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter, Request, Response
+
+    from counterpoint.store import Run, Store
+
+__all__ = ["not_found", "router"]
+
+THREADS = 4
+FOREVER = "public, max-age=31536000, immutable"
+
+
+def not_found(what: str) -> str:
+    """The page that says so; ``what`` is HTML."""
+    return document("Not found", f'<p>{what}</p><p><a href="/">All runs</a></p>')
+
+
+class Pages:
+    """Requests to pages; each method is a route."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.parts = Parts()
+
+    def runs(self, request: Request) -> tuple[str, int]:
+        """``/``: the list."""
+        since = mark(self.store)
+        main, told, status = runs_main(
+            self.store, Asked.of(request.query_params), str(request.base_url).rstrip("/")
+        )
+        return document(
+            "Runs", main, here="/", events=link_to("/events", {"since": since}), told=told
+        ), status
+
+    def run(self, request: Request) -> tuple[str, int]:
+        """``/runs/{key}``: one run."""
+        run = self._run(request.path_params["key"])
+        if run is None:
+            return _no_run(request.path_params["key"]), 404
+        key = ("run", run.id, *state_of(run))
+        main = self.parts.of(key, lambda: run_main(self.store, run))
+        told = f"{run.state}, {run.steps:,} step{'' if run.steps == 1 else 's'}"
+        name = run_name(run)
+        events = _events([run])
+        return document(name, main, heading=f"<bdi>{name}</bdi>", events=events, told=told), 200
+
+    def report(self, request: Request) -> tuple[str, int]:
+        """``/runs/{key}/report``: the run as a file of its own."""
+        run = self._run(request.path_params["key"])
+        if run is None:
+            return _no_run(request.path_params["key"]), 404
+        return self.parts.of(("report", run.id, *state_of(run)), lambda: report_of(self.store, run)), 200
+
+    def compare(self, request: Request) -> tuple[str, int]:
+        """``/compare?a=&b=``: two runs side by side."""
+        keys = [request.query_params.get(name, "") for name in ("a", "b")]
+        if not all(keys):
+            link = link_to("/", {"a": key_of(run_of(keys[0])) if keys[0] else ""})
+            text = f'<p>Two runs are needed: choose them in <a href="{link}">the list of runs</a>.</p>'
+            return document("Compare two runs", text), 400
+        one, other = (self._run(key) for key in keys)
+        if one is None or other is None:
+            return _no_run(keys[0] if one is None else keys[1]), 404
+        key = ("compare", one.id, other.id, *state_of(one), *state_of(other))
+        main = self.parts.of(key, lambda: compare_main(self.store, one, other))
+        told = f"A {one.state}, B {other.state}"
+        return document("Two runs side by side", main, events=_events([one, other]), told=told), 200
+
+    def _run(self, key: str) -> Run | None:
+        return self.store.run(run_of(key))
+
+
+def _no_run(key: str) -> str:
+    name = short(run_of(key), 100)
+    return not_found(f"There is no run <bdi>{name}</bdi> in this store. It may have been pruned.")
+
+
+def _events(runs: list[Run]) -> str:
+    since = "_".join("-".join(map(str, state_of(run))) for run in runs)
+    return link_to("/events", [("since", since), *(("run", key_of(run.id)) for run in runs)])
+
+
+def router(store: Store) -> APIRouter:
+    """The routes of all pages."""
+    import anyio
+    from fastapi import APIRouter
+    from fastapi.responses import HTMLResponse, PlainTextResponse
+    from fastapi.responses import Response as Plain
+
+    pages, found = Pages(store), APIRouter()
+    limiter = anyio.CapacityLimiter(THREADS)
+
+    def add(path: str, make: Callable[[Request], tuple[str, int]], *, download: bool = False) -> None:
+        async def answer(request: Request) -> Response:
+            text, status = await anyio.to_thread.run_sync(make, request, limiter=limiter)
+            response = HTMLResponse(text.encode("utf-8", "replace"), status)
+            if download and status == 200:
+                response.headers["Content-Disposition"] = 'attachment; filename="counterpoint-report.html"'
+            return response
+
+        found.add_route(path, answer, methods=["GET"])
+
+    add("/", pages.runs)
+    add("/runs/{key}", pages.run)
+    add("/runs/{key}/report", pages.report, download=True)
+    add("/compare", pages.compare)
+
+    async def static(request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in STATIC:
+            return PlainTextResponse("not found\n", 404)
+        return Plain(static_file(name), media_type=STATIC[name], headers={"Cache-Control": FOREVER})
+
+    found.add_route("/static/{name}", static, methods=["GET"])
+    return found
