@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterpoint.secrets import RULES, mask
+from counterpoint.secrets import RULES, mask, may_hold_secret
 
 RUN = "aB3dE5gH7jK9mN1pQ3sT5vX7zA9cD1fG3hJ5kL7nP9rS1tV3"
 HEX = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
@@ -226,3 +226,16 @@ def test_a_megabyte_of_hostile_text_takes_linear_time(unit: str) -> None:
     began = time.process_time()
     mask(unit * (1_000_000 // len(unit)))
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("text", [key for _, key in KEYS] + [text for text, _, _ in IN_PLACE])
+@pytest.mark.parametrize("around", [b"%b", b"\x0a\x41%b\x12", b"zz%bzz"])
+def test_bytes_that_hold_a_secret_are_never_said_to_hold_none(text: str, around: bytes) -> None:
+    data = around % text.encode()
+    assert mask(text) == text or may_hold_secret(data)
+
+
+@given(st.text())
+def test_what_mask_changes_may_hold_a_secret(text: str) -> None:
+    text = text.encode("utf-8", "replace").decode()
+    assert mask(text) == text or may_hold_secret(text.encode())

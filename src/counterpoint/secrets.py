@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["RULES", "Rule", "mask"]
+__all__ = ["RULES", "Rule", "mask", "may_hold_secret"]
 
 
 @dataclass(frozen=True)
@@ -238,3 +238,25 @@ def _may_hold_key(text: str) -> bool:
 
 def _may_name_key(text: str) -> bool:
     return any(map(text.encode("utf-8", "surrogatepass").lower().__contains__, _WORDS))
+
+
+_ASSIGNED = rb"""(?:\\{0,3}["']\]?)?[ \t]{0,3}[:=]"""
+_NAMED = [
+    *((word, re.compile(word + _ASSIGNED)) for word in (b"key", b"token", b"secret", b"password", b"passwd")),
+    *((word, re.compile(word)) for word in (b"authorization", b"bearer")),
+]
+
+
+def may_hold_secret(data: bytes) -> bool:
+    """Whether texts in UTF-8 that stand in ``data`` may hold anything that `mask` masks.
+
+    For binary messages that would cost more to open than to ask: False is certain, True is not.
+
+    >>> may_hold_secret(b"\\x0allm.token_count.prompt\\x12\\x02"), may_hold_secret(b"\\x0apassword: hunter2")
+    (False, True)
+    """
+    lower = data.lower()
+    for word, pattern in _NAMED:
+        if word in lower and pattern.search(lower):
+            return True
+    return _may_hold_key(data.decode("latin-1"))

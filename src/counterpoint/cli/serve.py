@@ -1,0 +1,161 @@
+"""``counterpoint serve``: take spans from any exporter, keep and score them, show them in a browser."""
+
+from __future__ import annotations
+
+import importlib.util
+import ipaddress
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from counterpoint.cli import options
+from counterpoint.cli.output import say
+from counterpoint.errors import MissingExtra, UsageError
+
+if TYPE_CHECKING:
+    import socket
+
+    from counterpoint.store import Store
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+SHORT = 16
+"""Characters of a token below which it is said that guessing it may be feasible."""
+
+
+def serve(
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port", metavar="N", min=0, max=65535, help="Default: 4318, or the next free one; 0: any free."
+        ),
+    ] = None,
+    host: Annotated[
+        str,
+        typer.Option("--host", metavar="ADDRESS", help="Where to listen; other than loopback wants a token."),
+    ] = "127.0.0.1",
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token",
+            metavar="T",
+            envvar="COUNTERPOINT_TOKEN",
+            show_envvar=False,
+            help="What exporters and browsers have to show; better given as COUNTERPOINT_TOKEN.",
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="A further name of this machine. Repeatable."),
+    ] = None,
+    store: Annotated[
+        Path | None, typer.Option("--store", metavar="FILE", help="Where everything is kept.")
+    ] = None,
+    quiet_after: Annotated[
+        float,
+        typer.Option(
+            "--quiet-after", metavar="SECONDS", min=0, help="Score a run without spans for so long."
+        ),
+    ] = 5.0,
+    metrics: options.Metrics = None,
+    keep_secrets: options.KeepSecrets = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Take spans from any exporter, keep and score them, and show them in a browser."""
+    if token is not None and not token.strip():
+        raise UsageError("the token is empty: leave it out, or choose one")
+    if not is_loopback(host) and token is None:
+        raise UsageError(
+            f"--host {host} lets other machines in: give a token as well, as COUNTERPOINT_TOKEN or --token"
+        )
+    check_extra()
+    if metrics:
+        from counterpoint.metrics import metric
+
+        for name in metrics:
+            metric(name)
+    from counterpoint.store import Store, default_path
+    from counterpoint.view.server.listening import bind
+
+    sockets = bind(host, port)
+    try:
+        with Store(store or default_path(), keep_secrets=keep_secrets) as opened:
+            if not quiet:
+                tell(sockets, port, host, token, opened)
+            with stoppable():
+                serve_until_stopped(
+                    opened, sockets,
+                    token=token, hosts=[*([] if is_loopback(host) else [host]), *(allow_host or ())],
+                    scoring={"quiet_s": quiet_after, "metrics": metrics or None}, keep_secrets=keep_secrets,
+                )  # fmt: skip
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def check_extra() -> None:
+    """Raises MissingExtra where the packages of the server are not installed."""
+    if any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn", "google.protobuf")):
+        raise MissingExtra("counterpoint serve", "serve")
+
+
+def is_loopback(host: str) -> bool:
+    """Is it an address that only this machine reaches?"""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def tell(sockets: list[socket.socket], port: int | None, host: str, token: str | None, store: Store) -> None:
+    """Where the pages are, what an exporter needs, where everything is kept; never the token."""
+    from counterpoint.view.server.listening import DEFAULT_PORT
+
+    bound = sockets[0].getsockname()[1]
+    if port is None and bound != DEFAULT_PORT:
+        say(f"port {DEFAULT_PORT} is taken, so this is {bound}: exporters have to be told")
+    name = "localhost" if is_loopback(host) or host in ("0.0.0.0", "::") else host
+    url = f"http://{f'[{name}]' if ':' in name else name}:{bound}"
+    say(f"pages: {url}/")
+    say(f"export OTEL_EXPORTER_OTLP_ENDPOINT={url}")
+    if token is not None:
+        say('export OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20$COUNTERPOINT_TOKEN"')
+        if len(token) < SHORT:
+            say(f"the token is shorter than {SHORT} characters: others may guess it")
+    say(f"store: {store.path}")
+
+
+def serve_until_stopped(
+    store: Store,
+    sockets: list[socket.socket],
+    *,
+    token: str | None,
+    hosts: list[str],
+    scoring: dict[str, object],
+    keep_secrets: bool,
+) -> None:
+    """The receiver and the pages here, scoring in a process of its own, until a signal comes."""
+    from counterpoint.engine.live import Scorer
+    from counterpoint.view.server.app import create_app
+    from counterpoint.view.server.listening import server
+
+    app = create_app(store, token=token, hosts=hosts, keep_secrets=keep_secrets)
+    scorer = Scorer(store.path, **scoring)
+    scorer.start()
+    try:
+        server(app).run(sockets)
+    finally:
+        scorer.stop()
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Ctrl-C and SIGTERM end what is within, and are the way it is meant to end."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("stopped")
