@@ -3,7 +3,7 @@ from __future__ import annotations
 import http.client
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,30 +43,76 @@ class Serving:
             connection.close()
 
 
-@pytest.fixture
-def serving(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
-    """Starts servers: ``serving(token=..., limits=...)`` over a new store, or over the one that is given."""
+@contextmanager
+def served(store: Any, **options: Any) -> Iterator[Serving]:
+    """A server over a store, up until the end of the ``with``."""
     pytest.importorskip("fastapi")
     from counterpoint.view.server.app import create_app
     from counterpoint.view.server.listening import bind, server
 
+    app = create_app(store, **options)
+    running = server(app)
+    sockets = bind("127.0.0.1", 0)
+    thread = threading.Thread(target=running.run, args=(sockets,))
+    thread.start()
+    try:
+        yield Serving(sockets[0].getsockname()[1], store)
+    finally:
+        app.state.stopping.set()
+        running.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
+    """Starts servers: ``serving(token=..., limits=...)`` over a new store, or over the one that is given."""
     with ExitStack() as stack:
 
         def start(store: Any = None, **options: Any) -> Serving:
             if store is None:
                 store = stack.enter_context(Store(tmp_path / "store.db"))
-            app = create_app(store, **options)
-            running = server(app)
-            sockets = bind("127.0.0.1", 0)
-            thread = threading.Thread(target=running.run, args=(sockets,))
-            thread.start()
-
-            def stop() -> None:
-                app.state.stopping.set()
-                running.should_exit = True
-                thread.join()
-
-            stack.callback(stop)
-            return Serving(sockets[0].getsockname()[1], store)
+            return stack.enter_context(served(store, **options))
 
         yield start
+
+
+class Kept:
+    """A store of one list, which fails as it is told."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self.spans: list[Any] = []
+        self.fault: Exception | None = None
+        self.faults = 0
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def add_spans(self, spans: list[Any]) -> None:
+        self.gate.wait(20)
+        if self.fault is not None and self.faults:
+            self.faults -= 1
+            raise self.fault
+        self.spans += spans
+
+    def version(self) -> int:
+        return len(self.spans)
+
+
+@pytest.fixture
+def kept() -> Kept:
+    return Kept()
+
+
+@pytest.fixture(scope="module")
+def _receiver() -> Iterator[Serving]:
+    with served(Kept()) as server:
+        yield server
+
+
+@pytest.fixture
+def receiver(_receiver: Serving) -> Serving:
+    """One server for many tests, as it is without options; its store is a `Kept` and empty."""
+    _receiver.store.clear()
+    return _receiver

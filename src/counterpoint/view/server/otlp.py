@@ -115,7 +115,7 @@ class Receiver:
         length = header(scope, b"content-length")
         if length.isdecimal() and int(length) > self._limits.body_bytes:
             most = self._limits.body_bytes
-            raise Refusal(413, f"a body of {length} bytes is over the limit of {most}: send fewer spans")
+            raise Refusal(413, f"a body of {length} bytes, and {most} bytes are the limit: send fewer spans")
 
     async def _take(self, scope: Scope, body: _Body) -> Response:
         """Read, decode and store, all of it within the bounds on what is under way."""

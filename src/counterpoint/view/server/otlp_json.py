@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
@@ -24,8 +24,6 @@ from counterpoint.view.server.limits import TooLarge
 from counterpoint.view.server.wire import Refused
 
 __all__ = ["split_json"]
-
-T = TypeVar("T")
 
 
 class _Struct(Struct, gc=False, rename="camel"):
@@ -108,13 +106,13 @@ class _Resource(_Struct):
 
 
 class _ScopeSpans(_Struct):
-    scope: Raw | None = None
+    scope: _Scope | None = None
     spans: list[Raw] | None = None
     schema_url: str | None = None
 
 
 class _ResourceSpans(_Struct):
-    resource: Raw | None = None
+    resource: _Resource | None = None
     scope_spans: list[_ScopeSpans] | None = None
     schema_url: str | None = None
 
@@ -144,7 +142,7 @@ def split_json(body: bytes, items: int) -> Iterator[tuple[bytes, bytes | Refused
             envelope = _envelope(group, part)
             for span in spans:
                 try:
-                    yield envelope, _payload(_decoded(span, _Span))
+                    yield envelope, _payload(_decoded(span))
                 except Refused as error:
                     yield envelope, error
 
@@ -171,10 +169,10 @@ def _whole(found: re.Match[bytes]) -> bytes:
     return rb"\ufffd" if found[1] else found[0]
 
 
-def _decoded(text: Raw, kind: type[T]) -> T:
+def _decoded(text: Raw) -> _Span:
     """Raises Refused where the text has another shape."""
     try:
-        return msgspec.json.decode(text, type=kind)
+        return msgspec.json.decode(text, type=_Span)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(f"a span that is not OTLP's JSON: {error}") from None
 
@@ -182,19 +180,14 @@ def _decoded(text: Raw, kind: type[T]) -> T:
 def _envelope(group: _ResourceSpans, part: _ScopeSpans) -> bytes:
     message = ResourceSpans(schema_url=group.schema_url or "")
     scope = message.scope_spans.add(schema_url=part.schema_url or "")
-    try:
-        if group.resource is not None:
-            resource = _decoded(group.resource, _Resource)
-            message.resource.SetInParent()
-            _fill(message.resource, resource, "dropped_attributes_count")
-            _attributes(message.resource.attributes, resource.attributes)
-        if part.scope is not None:
-            about = _decoded(part.scope, _Scope)
-            scope.scope.SetInParent()
-            _fill(scope.scope, about, "name", "version", "dropped_attributes_count")
-            _attributes(scope.scope.attributes, about.attributes)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"a resource or scope that is not OTLP's JSON: {error}") from None
+    if group.resource is not None:
+        message.resource.SetInParent()
+        _fill(message.resource, group.resource, "dropped_attributes_count")
+        _attributes(message.resource.attributes, group.resource.attributes)
+    if part.scope is not None:
+        scope.scope.SetInParent()
+        _fill(scope.scope, part.scope, "name", "version", "dropped_attributes_count")
+        _attributes(scope.scope.attributes, part.scope.attributes)
     return bytes(message.SerializeToString())
 
 
