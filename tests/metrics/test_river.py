@@ -315,7 +315,11 @@ def test_a_group_inherits_one_lineage(instances, links, scores, expected):
 def linked(draw):
     positions = draw(st.integers(1, 5))
     instances = draw(st.lists(st.integers(1, positions), min_size=1, max_size=10))
-    pairs = list(itertools.combinations(range(len(instances)), 2))
+    pairs = [
+        (first, second)
+        for first, second in itertools.combinations(range(len(instances)), 2)
+        if abs(instances[first] - instances[second]) <= 1
+    ]
     return instances, draw(st.lists(st.sampled_from(pairs), max_size=12)) if pairs else [], positions
 
 
@@ -341,6 +345,7 @@ def test_inheriting_never_makes_fewer_lineages_than_merging(drawn):
         (([0], [], 2), {}, "positions are 1 to 2, found 0"),
         (([1], [(0, 1)], 2), {}, "names an instance"),
         (([1], [(-1, 0)], 2), {}, "names an instance"),
+        (([3, 2, 1], [(0, 1), (0, 2)], 3), {}, r"link \(0, 2\) goes from position 1 to 3"),
         (([1], [], 2), {"method": "greedi"}, "did you mean 'greedy'"),
         (([1, 1], [(0, 1)], 2), {"scores": []}, "0 scores for 1 links"),
     ],

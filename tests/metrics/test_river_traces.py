@@ -107,6 +107,32 @@ def test_a_silent_agent_is_not_held_against_those_who_speak():
     assert scored(one, "unity").parts["at_1"] == 1
 
 
+def test_a_position_of_too_many_claims_to_compare_is_undefined_and_says_so():
+    flood = " ".join(f"Dam {number} fell today." for number in range(2_001))
+    one = trace((0, "Ana", flood), (0, "Ben", "Dam 1 fell today."), (1, "Ana", "Rain fell today."))
+    rows = {row.metric: row for row in scored(one, "river")}
+    for name in ("survival_rate", "survival_length"):
+        assert rows[name].value is None
+    assert "position 1 has 2,002 claims" in rows["survival_rate"].reason
+    assert "set cap=N" in rows["survival_length"].reason
+    assert rows["unique_claims"].value == 1  # of the other position
+    assert scored(one, "unique_claims(cap=5)").parts["at_1"] == 5
+    assert events_of(one) == [[("born", "Ana", 1)]]
+
+
+def test_nothing_is_called_lost_before_a_position_of_too_many_claims():
+    flood = " ".join(f"Dam {number} fell today." for number in range(2_001))
+    assert events_of(trace((0, "Ana", "Rain fell today."), (1, "Ana", flood))) == [[("born", "Ana", 0)]]
+
+
+@pytest.mark.parametrize("name", ["extension_rate", "source_retention", "survival_rate"])
+def test_a_source_of_a_book_is_not_held_against_claims(name):
+    one = trace((0, "Ana", "Rain fell."), (1, "Ana", "Rain fell."), task="Rain fell today. " * 6_000)
+    row = scored(one, name)
+    assert row.value is None
+    assert "more than 100,000 characters" in row.reason
+
+
 # --- positions and paths ---------------------------------------------------------------------------
 
 

@@ -150,6 +150,8 @@ class _Cycle:
         if place == len(self.cycle) or self.unknown & set(at_end):
             return []
         position = self.cycle[place]
+        if position in self.found.unread:
+            return []
         lost = Event(
             trace=self.trace,
             life=life,

@@ -196,6 +196,9 @@ def _survival_rate(context: Context, **options: Any) -> Score:
 
 def _transition(found: Discussion, source: int, target: int) -> tuple[Score, list[Fate]]:
     """Survival rate from one position to the next, and what became of each extension."""
+    for position in (source, target):
+        if position in found.unread:
+            return Score.undefined(found.unread[position]), []
     groups: list[list[bool]] = []
     ends: list[Fate] = []
     for agent in found.speakers[source]:
@@ -208,7 +211,7 @@ def _transition(found: Discussion, source: int, target: int) -> tuple[Score, lis
         xs = [x for x in own if found.extension[x] == 1]
         ahead, back = found.forward(xs, found.of(target, heir))
         low, high = (_kept(found, ahead, fill) for fill in (0.0, 1.0))
-        if low != high or target in found.unread or source in found.unread:
+        if low != high:
             return Score.undefined(missing(found)), []
         groups.append(low)
         ends.extend(fates(np.nan_to_num(ahead), np.nan_to_num(back), threshold=found.threshold))
@@ -224,6 +227,8 @@ def _survival_length(context: Context, *, method: str, **options: Any) -> Score:
     found = discussion(context, options)
     if reason := why_silent(found) or why_still(found):
         return Score.undefined(reason)
+    if found.unread:
+        return Score.undefined(next(iter(found.unread.values())), parts=parts_of(found))
     depth = max(len(cycle) for cycle in found.plan.cycles)
     chosen: list[list[int]] = []
     merged: list[list[int]] = []

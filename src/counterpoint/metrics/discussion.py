@@ -12,10 +12,14 @@ Each claim is compared with its nearest others only (by embedding, ``candidates`
 that the number of judgments grows with the number of claims and not with its square. Pairs left out count as
 unrelated. What that costs is measured: at each place some pairs that were left out are judged after all, and
 ``filter_recall`` is the estimated share of related pairs that were among the candidates.
+
+A position of more than 2,000 claims, as one message of a megabyte makes, is not compared at all, and neither
+is a source of more than 100,000 characters: what needs them is undefined, and says so.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,6 +36,12 @@ __all__ = ["Claim", "Discussion"]
 
 AUDITED = 8
 """Pairs that the filter left out and that are judged after all, at each place."""
+
+MOST_CLAIMS = 2_000
+"""Claims of one position that are compared: their table of relations has the square of that many entries."""
+
+LONGEST_SOURCE = 100_000
+"""Characters of a source that claims are held against, sentence by sentence."""
 
 Floats = NDArray[np.float64]
 Pair = tuple[int, int]
@@ -103,7 +113,7 @@ class Discussion:
         self.claims: list[Claim] = []
         self.capped = 0
         self.unread: dict[int, str] = {}
-        """Positions with a text that could not be decomposed, and why."""
+        """Positions with a text that could not be decomposed, or too many claims; and why."""
         self.speakers: list[list[str]] = [[] for _ in self.plan.rounds]
         for step, decomposed in zip(steps, found, strict=True):
             position = place[step.round or 0]
@@ -115,6 +125,13 @@ class Discussion:
             for one in decomposed.statements:
                 self.claims.append(Claim(one.text, step.id, step.agent, position, one.start, one.end))
         self._text = {step.id: step.text for step in steps}
+        for position, count in Counter(claim.position for claim in self.claims).items():
+            if count > MOST_CLAIMS:
+                self.unread[position] = (
+                    f"position {position + 1} has {count:,} claims, and {MOST_CLAIMS:,} are compared at most: "
+                    "set cap=N, the claims to keep of each message"
+                )
+        self.claims = [claim for claim in self.claims if claim.position not in self.unread]
 
     # --- places ----------------------------------------------------------------------------------
 
@@ -143,6 +160,8 @@ class Discussion:
         """The source's own claims; and why there are none."""
         if not self.source:
             return [], NO_SOURCE
+        if len(self.source) > LONGEST_SOURCE:
+            return [], TOO_LONG
         (found,) = self.decomposer([self.source])
         return [one.text for one in found.statements], found.reason
 
@@ -151,6 +170,9 @@ class Discussion:
         """Of each claim: 1 if it goes beyond the source, 0 if the source supports it, NaN if not known."""
         if not self.source:
             return np.ones(len(self.claims))
+        if len(self.source) > LONGEST_SOURCE:
+            self.tally.reason = self.tally.reason or TOO_LONG
+            return np.full(len(self.claims), np.nan)
         scores = self._ask("support", [(self.source, claim.text) for claim in self.claims])
         return np.where(np.isnan(scores), np.nan, (scores < self.threshold).astype(np.float64))
 
@@ -315,3 +337,7 @@ class Discussion:
 
 
 NO_SOURCE = "the trace has no task text, nor labels.source_text: nothing to tell source from extension"
+TOO_LONG = (
+    f"the source has more than {LONGEST_SOURCE:,} characters: "
+    "give labels.source_text what of it the agents were to discuss"
+)

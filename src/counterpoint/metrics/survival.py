@@ -5,7 +5,7 @@ Conventions
 * Only extensions, claims that go beyond the source, are followed. ``p(x -> y)`` says how far y still carries
   what x says, directed, in [0, 1]; it holds from a threshold on.
 * A unit is one case and cycle, with positions 1..D: its stages, and the private summary if there is one. A
-  link joins two instances that correspond at one position, or the earlier of which survives in the later.
+  link joins two instances that correspond at one position, or the earlier of which survives at the next.
 
 What counts
 -----------
@@ -90,7 +90,7 @@ def survival_length(
     Parameters
     ----------
     instances: the position of each extension claim, 1..D.
-    links: pairs of instances that correspond (same position) or survive (different ones).
+    links: pairs of instances that correspond (same position) or survive (from one position to the next).
     positions: D.
     method: ``components`` joins all that is linked. ``greedy``: the claims of one position that are linked
         inherit the lineage of *one* earlier group: that of most links, then highest sum of scores, then
@@ -104,7 +104,8 @@ def survival_length(
 
     Raises
     ------
-    UsageError for a position outside 1..D, a link to an instance that is not there, or an unknown method.
+    UsageError for a position outside 1..D, a link to an instance that is not there or past the next position,
+    or an unknown method.
 
     >>> links = [(0, 1), (0, 2), (3, 4)]  # x, y at 1 and x' at 2; z at 2 and z' at 3; w at 3
     >>> score = survival_length([1, 1, 2, 2, 3, 3], links, 3)
@@ -166,6 +167,12 @@ def _check(instances: Sequence[int], links: Sequence[Link], positions: int, meth
     for link in links:
         if not all(0 <= end < len(instances) for end in link):
             raise UsageError(f"link {tuple(link)} names an instance that is not among the {len(instances)}")
+        first, second = sorted(instances[end] for end in link)
+        if second - first > 1:
+            raise UsageError(
+                f"link {tuple(link)} goes from position {first} to {second}: "
+                "a claim survives from one position to the next only"
+            )
 
 
 def _components(n: int, links: Sequence[Link]) -> list[int]:
