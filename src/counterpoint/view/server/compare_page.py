@@ -111,7 +111,7 @@ def _heads(sides: Sequence[Side]) -> Iterator[str]:
         told = "The tasks of the two runs differ, so their numbers are of different things."
         yield f'<p class="note">{told}</p>'
     rows = [
-        ["task", *(_link(side.run) for side in sides)],
+        ["task", *(_link(side) for side in sides)],
         ["system", *(inline(side.run.system, 80) for side in sides)],
         ["state", *(STATES[side.run.state] for side in sides)],
         ["answer", *(_answer(side.run) for side in sides)],
@@ -120,8 +120,9 @@ def _heads(sides: Sequence[Side]) -> Iterator[str]:
     yield html_table("The two runs", ["", "A", "B"], rows)
 
 
-def _link(run: Run) -> str:
-    return f'<a id="open-{key_of(run.id)}" href="/runs/{key_of(run.id)}"><bdi>{run_name(run)}</bdi></a>'
+def _link(side: Side) -> str:
+    name = f"<bdi>{run_name(side.run)}</bdi>"
+    return f'<a id="open-{side.letter.lower()}" href="/runs/{key_of(side.run.id)}">{name}</a>'
 
 
 def _answer(run: Run) -> str:

@@ -56,7 +56,7 @@ def run_main(store: Store, run: Run) -> str:
     if len(seen) < len(traces):
         faults = [*faults, f"{len(traces) - len(seen)} of {len(traces)} traces could not be drawn"]
     sections = [
-        ("metrics", "Metrics", _metrics(run, scores)),
+        ("metrics", "Metrics", _metrics(scores, len(seen))),
         ("traces", "Traces" if len(seen) > 1 else "Trace", _traces(scores, seen)),
         ("claims", "Claims", _claims(store.claims(run.id))),
         ("signatures", "How it was computed", signatures_of(scores)),
@@ -89,7 +89,7 @@ def _head(run: Run, seen: Sequence[Seen]) -> Iterator[str]:
         ("System", inline(run.system, 80) if run.system.strip() else "(no name)"),
         (f"Agents ({len(run.agents):,})", agents or "none"),
         ("Answer", f"<strong>{answer}</strong> ({verdict(run) or 'not graded'})"),
-        ("Size", f"{run.steps:,} steps, {run.spans:,} spans, {run.traces:,} trace{'s'[: run.traces != 1]}"),
+        ("Size", f"{run.steps:,} steps, {run.spans:,} spans, {len(seen):,} trace{'s'[: len(seen) != 1]}"),
         ("Started", f"{moment(run.started_at) or 'not recorded'}{lasted}"),
         ("Received", moment(run.received_at)),
         ("From", "OpenTelemetry" if run.origin == "otlp" else inline(run.origin, 120)),
@@ -120,7 +120,7 @@ def _notes(run: Run, faults: Sequence[str]) -> Iterator[str]:
         yield f"<h2>What could not be read</h2><ul>{told}{more}</ul>"
 
 
-def _metrics(run: Run, scores: Scores) -> Iterator[str]:
+def _metrics(scores: Scores, traces: int) -> Iterator[str]:
     entries = [entry for entry in scores.summary() if entry.system is None]
     if not entries:
         yield '<p class="note">No metric has been computed for this run yet.</p>'
@@ -129,7 +129,7 @@ def _metrics(run: Run, scores: Scores) -> Iterator[str]:
         [f"{escaped(entry.metric)} {arrow(entry.metric)}", _value(entry), _reasons(entry)]
         for entry in entries
     ]
-    what = "Mean of each metric over the traces of the run" if run.traces > 1 else "Metrics of the run"
+    what = "Mean of each metric over the traces of the run" if traces > 1 else "Metrics of the run"
     yield html_table(what, ["metric", "value", "why undefined"], rows)
     yield '<p class="note">↑ higher is better, ↓ lower is better.</p>'
 

@@ -1,0 +1,314 @@
+"""The pages of the web view, without a browser: what stands in them, and that texts of others are texts."""
+
+from __future__ import annotations
+
+import re
+import time
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pages_world import EVIL, Page, claim, evil, put, score, scored, trace
+
+from counterpoint.view.server.layout import key_of, moment, run_of
+from counterpoint.view.server.parts import Parts
+from counterpoint.view.server.runs_page import Asked
+
+
+def page(served, path, status=200):
+    answer = served.ask("GET", path, accept="text/html")
+    assert answer.status == status, answer.text
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    return Page(answer.text)
+
+
+def rows(found):
+    """The tasks of the list, in order."""
+    return [one.partition("/runs/")[2] for one in found.links if one.startswith("/runs/")]
+
+
+def test_an_empty_store_says_how_to_bring_runs(serving):
+    served = serving()
+    text = page(served, "/").text
+    assert f"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:{served.port}" in text
+    assert "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in text
+    assert "counterpoint store add" in text
+
+
+def test_the_list_shows_what_a_run_is_and_how_it_went(serving):
+    served = serving()
+    scored(served.store, trace("good", correct=True, answer="7"), trace("bad", correct=False, answer="8"))
+    (late,) = put(served.store, trace("late"))
+    (broken,) = put(served.store, trace("broken"))
+    score(served.store, broken, error="no step could be read")
+    found = page(served, "/")
+    assert rows(found) == [broken, late, "bad", "good"]
+    for told in ("4 runs", "team", "agent 0, agent 1, agent 2", "receiving", "scored", "unreadable", "right"):
+        assert told in found.text
+    for told in ("wrong", "no step could be read", "upr ↓", "tokens_out ↓", "UTC"):
+        assert told in found.text
+    assert found.tags.count("th") >= 12 + 4
+    assert {"header", "nav", "main", "footer", "form", "label", "caption"} <= set(found.tags)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("q=marble", ["b"]),
+        ("q=nobody+said+so", []),
+        ("system=other", ["c"]),
+        ("state=receiving", ["d"]),
+        ("state=nonsense", ["d", "c", "b", "a"]),
+        ("correct=right", ["a"]),
+        ("correct=wrong", ["b"]),
+        ("correct=ungraded", ["d", "c"]),
+        ("where=steps%3E5", ["c"]),
+        ("where=steps%3E3,steps%3C5", ["b", "a"]),
+        ("order=-received", ["a", "b", "c", "d"]),
+        ("order=-tokens_out", ["b", "a", "c", "d"]),
+        ("order=; DROP TABLE runs", ["d", "c", "b", "a"]),
+        ("page=0", ["d", "c", "b", "a"]),
+        ("page=-1e9", ["d", "c", "b", "a"]),
+        ("page=99999999", []),
+    ],
+)
+def test_the_list_is_searched_filtered_and_ordered(serving, query, expected):
+    served = serving()
+    scored(
+        served.store,
+        trace("a", correct=True),
+        trace("b", task="How many marbles?", correct=False),
+        trace("c", steps=6, system="other"),
+    )
+    put(served.store, trace("d"))
+    assert rows(page(served, "/?" + quote(query, safe="=&%+"))) == expected
+
+
+def test_the_form_keeps_what_was_asked_and_the_pages_of_the_list_too(serving):
+    served = serving()
+    put(served.store, *(trace(f"t{number:03}", task=f"task {number:03}") for number in range(120)))
+    first = page(served, "/?q=task&order=task")
+    assert len(rows(first)) == 50
+    assert "120 runs, 1 to 50" in first.text
+    assert "/?q=task&order=task&page=2" in first.links
+    second = page(served, "/?q=task&order=task&page=3")
+    assert rows(second) == [f"t{number:03}" for number in range(100, 120)]
+    assert "/?q=task&order=task&page=2" in second.links
+    assert 'value="task"' in served.ask("GET", "/?q=task").text
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("upr>", "expected a number"),
+        ("upr", "expected one of"),
+        ("upr>0.4 and", "expected a comma"),
+        ("upq>0.4", "did you mean 'upr'"),
+        ("ci_low(upr)>0.4", "intervals"),
+        ("<script>window.pwned=1</script>", "expected a metric"),
+    ],
+)
+def test_a_malformed_condition_is_answered_with_what_is_wrong(serving, where, told):
+    served = serving()
+    scored(served.store, trace("a"))
+    found = page(served, "/?where=" + quote(where), status=400)
+    assert told in found.text
+    assert rows(found) == ["a"]
+
+
+def test_the_page_of_a_run_has_numbers_pictures_steps_claims_and_signatures(serving):
+    served = serving()
+    (run,) = put(served.store, trace("a", gold=None))
+    lives = [
+        claim(1, "born", "agent 0", 0, "It is 7."),
+        claim(1, "adopted", "agent 1", 1, "It is 7."),
+        claim(2, "born", "agent 1", 1, "It is odd."),
+        claim(2, "lost", "", 2, "It is odd."),
+    ]
+    score(served.store, run, claims=lives)
+    found = page(served, "/runs/a")
+    assert {"metrics", "traces", "claims", "signatures", "main", "t1", "t1-s1"} <= set(found.ids)
+    assert found.tags.count("svg") == 3
+    assert found.tags.count("h1") == 1
+    assert "born by agent 0 in round 0; adopted by agent 1 in round 1" in found.text
+    assert "born by agent 1 in round 1; lost in round 2" in found.text
+    assert "no gold answer: record one with the trace" in found.text
+    assert "taken up" in found.text
+    assert "/runs/a/report" in found.links
+    goals = {link[1:] for link in found.links if link.startswith("#")}
+    assert goals <= set(found.ids)
+
+
+def test_a_run_that_is_not_scored_yet_is_shown_as_far_as_it_came(serving):
+    served = serving()
+    put(served.store, trace("a"))
+    found = page(served, "/runs/a")
+    assert "as far as it has come" in found.text
+    assert "No metric has been computed" in found.text
+    assert found.tags.count("svg") == 3
+
+
+def test_each_trace_of_a_run_has_a_section(serving):
+    served = serving()
+    (run,) = put(served.store, trace("a"))
+    score(served.store, run, trace("b", text="The answer is 8."))
+    found = page(served, "/runs/a")
+    assert {"t1", "t2"} <= set(found.ids)
+    assert found.tags.count("svg") == 6
+    assert "n=2" in found.text
+    assert "2 traces" in found.text
+
+
+def test_a_run_that_could_not_be_read_says_why(serving):
+    served = serving()
+    (run,) = put(served.store, trace("a"))
+    score(served.store, run, error="the 2nd span is no span")
+    assert "could not be read or scored: the 2nd span is no span" in page(served, "/runs/a").text
+
+
+def test_the_report_of_a_run_is_a_file(serving):
+    served = serving()
+    scored(served.store, trace("a"))
+    answer = served.ask("GET", "/runs/a/report")
+    assert answer.status == 200
+    assert answer.headers["content-disposition"] == 'attachment; filename="counterpoint-report.html"'
+    assert "<style>" in answer.text
+    assert "script-src" not in re.findall(r"<meta http-equiv[^>]*>", answer.text)[0]
+    assert "taken up" in answer.text
+
+
+def test_two_runs_stand_side_by_side(serving):
+    served = serving()
+    scored(served.store, trace("a", steps=6), trace("b", task="2+5?", text="The answer is 8."))
+    found = page(served, "/compare?a=a&b=b")
+    assert found.tags.count("svg") == 6
+    assert "Two single runs carry no interval" in found.text
+    assert "The tasks of the two runs differ" in found.text
+    assert "accuracy ↑ 1.000 0.000 −1.000 A" in found.text
+    assert "tokens_out ↓ 30 20 −10 B" in found.text
+    assert "steps 6 4 −2 " in found.text
+    assert "agent 0 2 30 2 30" in found.text
+    assert {"/runs/a", "/runs/b", "/compare?a=b&b=a"} <= set(found.links)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "told"),
+    [
+        ("/compare", 400, "Two runs are needed"),
+        ("/compare?a=a", 400, "Two runs are needed"),
+        ("/compare?a=a&b=nobody", 404, "There is no run nobody"),
+        ("/runs/nobody", 404, "There is no run nobody"),
+        ("/runs/nobody/report", 404, "There is no run nobody"),
+        ("/runs/~!!!", 404, "There is no run"),
+        ("/runs/~AP8", 404, "There is no run"),
+        ("/runs/%00", 404, "There is no run [U+0000]"),
+        ("/runs/%3Cscript%3Ewindow.pwned=1", 404, "There is no run <script>window.pwned=1"),
+        ("/nothing", 404, "There is no such page"),
+    ],
+)
+def test_what_is_not_there_is_said_on_a_page(serving, path, status, told):
+    served = serving()
+    scored(served.store, trace("a"))
+    assert told in page(served, path, status).text
+
+
+def test_a_comparison_is_begun_from_a_run(serving):
+    served = serving()
+    scored(served.store, trace("a"), trace("b"))
+    assert "/?a=a" in page(served, "/runs/a").links
+    found = page(served, "/?a=a")
+    assert "To be compared: 3+4?" in found.text
+    assert not [one for one in found.ids if one.startswith("a-")]
+    assert {"b-a", "b-b"} <= set(found.ids)
+    assert "not here any more" in page(served, "/?a=nobody").text
+
+
+def test_texts_of_others_are_texts_on_every_page(serving):
+    served = serving()
+    (first, second) = put(served.store, evil(EVIL), evil("x" * 1_000_000))
+    lives = [claim(1, EVIL, EVIL, 0, EVIL)]
+    score(served.store, first, evil("again"), claims=lives, error=EVIL)
+    score(served.store, second)
+    key = key_of(first)
+    for path in ("/", f"/runs/{key}", f"/compare?a={key}&b={key}", f"/?a={key}"):
+        found = page(served, path)  # fails on any tag or attribute that is not ours
+        assert "<img src=x onerror=window.pwned=1>" in found.text
+        assert "[U+202E]" in found.text
+        assert not re.search("[\u202a-\u202e\u2066-\u2069\ud800-\udfff\x00-\x08]", found.text)
+    assert "too long for an address" in page(served, "/").text
+    assert "onerror" in served.ask("GET", f"/runs/{key}/report").text
+
+
+@pytest.mark.parametrize("name", ["q", "system", "state", "correct", "where", "order", "page", "a"])
+def test_texts_in_a_query_are_texts(serving, name):
+    served = serving()
+    scored(served.store, trace("a"))
+    text = quote(EVIL.encode("utf-8", "surrogatepass"))
+    page(served, f"/?{name}={text}", 400 if name == "where" else 200)
+    page(served, f"/compare?a=a&b={text}", 404)
+    assert served.ask("GET", f"/?{name}=" + "%F0%9F" * 2000).status in (200, 400)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../pages.py", "..%2fpages.py", "%2e%2e/pages.py", "/etc/passwd", "pages.css%00", "", ".", "nothing.js"],
+)
+def test_no_path_of_a_request_reaches_the_disk(serving, name):
+    assert serving().ask("GET", f"/static/{name}").status == 404
+
+
+def test_style_and_script_are_files_that_browsers_may_keep(serving):
+    served = serving()
+    for link in (one for one in page(served, "/").links if one.startswith("/static/")):
+        answer = served.ask("GET", link)
+        assert answer.status == 200
+        assert "immutable" in answer.headers["cache-control"]
+        assert answer.headers["content-type"] in ("text/css; charset=utf-8", "text/javascript; charset=utf-8")
+    assert served.ask("GET", "/").headers["cache-control"] == "no-store"
+
+
+@given(st.text(st.characters(codec=None), max_size=300))
+def test_every_id_has_a_key_that_is_plain_and_leads_back(run_id):
+    key = key_of(run_id)
+    assert re.fullmatch(r"~?[A-Za-z0-9._-]*", key)
+    assert key not in (".", "..")
+    assert run_of(key) == run_id
+
+
+def test_a_part_is_made_once_and_the_least_used_goes_first():
+    parts, made = Parts(most=10), []
+
+    def make(name):
+        made.append(name)
+        return name * 4
+
+    for name in "aabacab":
+        assert parts.of((name,), lambda name=name: make(name)) == name * 4
+    assert made == ["a", "b", "c", "b"]
+    assert parts.size == 8
+
+
+def test_a_time_that_is_none_is_not_shown():
+    assert moment(None) == moment(float("inf")) == moment(float("nan")) == moment(1e300) == ""
+    assert moment(0) == '<time datetime="1970-01-01T00:00:00Z">1970-01-01 00:00:00 UTC</time>'
+
+
+def test_what_makes_no_sense_in_a_query_is_not_asked():
+    asked = Asked.of({"page": "٣", "order": "key", "state": "x", "correct": "1", "q": "x" * 5000})
+    assert (asked.page, asked.order, asked.state, asked.correct, len(asked.q)) == (1, "", "", "", 1000)
+
+
+@pytest.mark.slow
+def test_the_page_of_a_very_long_run_is_small_and_comes_at_once(serving):
+    served = serving()
+    long = trace("long", steps=33_000, text="The answer is 7, said at some length by the one who was asked.")
+    (run,) = put(served.store, long)
+    score(served.store, run, metrics=["steps"])
+    first = served.ask("GET", "/runs/long")
+    start = time.perf_counter()
+    answer = served.ask("GET", "/runs/long")
+    took = time.perf_counter() - start
+    assert answer.body == first.body
+    assert len(answer.body) <= 5_000_000
+    assert took <= 2
