@@ -26,7 +26,8 @@ __all__ = ["BUSY_S", "Readers", "connect", "default_path", "open_database", "tol
 
 BUSY_S = 30.0
 """How long a write waits for another process's to end."""
-CHECKPOINT_PAGES = 2000
+CHECKPOINT_PAGES = 4000
+"""A checkpoint, which costs a commit some more, comes after so much: 32 MB."""
 PAGE_BYTES = 8192
 
 

@@ -18,12 +18,12 @@ from msgspec.structs import replace
 
 from counterpoint.store.receiving import drop_kept, fresh_id
 from counterpoint.store.records import Kept, clean, kept
-from counterpoint.trace import Trace, encode
+from counterpoint.trace import Trace
 
 __all__ = ["Added", "FileTrace", "add", "file_trace", "keep"]
 
 _KEPT_STEP = """UPDATE runs SET system = ?, task = ?, agents = ?, answer = ?, correct = ?,
-    started_at = COALESCE(?, started_at), ended_at = ?, steps = ?, error = ? WHERE key = ?"""
+    started_at = COALESCE(?, started_at), ended_at = ?, steps = ?, head = ?, error = ? WHERE key = ?"""
 
 
 class Added(NamedTuple):
@@ -38,14 +38,15 @@ class FileTrace(NamedTuple):
     """A trace of a file, ready to be written."""
 
     trace: Trace
+    kept: Kept
     digest: bytes
-    size: int
 
 
 def file_trace(trace: Trace, *, keep_secrets: bool) -> FileTrace:
     """The trace with what tells whether it changed."""
-    text = encode(trace, keep_secrets=keep_secrets)
-    return FileTrace(trace, hashlib.blake2b(text, digest_size=16).digest(), len(text))
+    what = kept([trace], (), (), "", keep_secrets=keep_secrets)
+    ((_, text),) = what.traces
+    return FileTrace(trace, what, hashlib.blake2b(text, digest_size=16).digest())
 
 
 def add(database: sqlite3.Connection, one: FileTrace, origin: str, *, keep_secrets: bool) -> Added:
@@ -69,8 +70,10 @@ def add(database: sqlite3.Connection, one: FileTrace, origin: str, *, keep_secre
         "UPDATE runs SET digest = ?, revision = revision + 1, updated_at = ? WHERE key = ?",
         (one.digest, now, run),
     )
-    trace = one.trace if one.trace.id == run_id else replace(one.trace, id=run_id)
-    _replace(database, run, kept([trace], (), (), "", keep_secrets=keep_secrets))
+    what = one.kept
+    if run_id != one.trace.id:
+        what = kept([replace(one.trace, id=run_id)], (), (), "", keep_secrets=keep_secrets)
+    _replace(database, run, what)
     return Added(run_id, "new" if known is None else "changed")
 
 
@@ -95,12 +98,7 @@ def _replace(database: sqlite3.Connection, run: int, what: Kept) -> None:
     database.executemany(
         "INSERT INTO claims (run, content) VALUES (?, ?)", [(run, claim) for claim in what.claims]
     )
-    *columns, head, body = what.summary
+    *columns, body = what.summary
     database.execute(_KEPT_STEP, (*columns, what.error, run))
-    texts = (run, _searched(head), _searched(body))
-    database.execute("INSERT INTO texts (run, head, body) VALUES (?, ?, ?)", texts)
-    database.execute("INSERT INTO search (rowid, head, body) VALUES (?, ?, ?)", texts)
-
-
-def _searched(text: str) -> str:
-    return text.replace("\x00", " ").lower()
+    for table, key in (("texts", "run"), ("search", "rowid")):
+        database.execute(f"INSERT INTO {table} ({key}, content) VALUES (?, ?)", (run, body))

@@ -19,7 +19,7 @@ import msgspec
 from counterpoint.errors import UsageError
 from counterpoint.gates import Gate, parse_gates
 from counterpoint.registry import suggest
-from counterpoint.store.records import STATES, Run, Runs, State
+from counterpoint.store.records import STATES, Run, Runs, State, searched
 
 __all__ = ["CORRECT", "ORDERS", "Query", "find", "list_runs"]
 
@@ -32,6 +32,8 @@ ORDERS = {
     "steps": "steps DESC, key",
     "spans": "spans DESC, key",
 }
+MOST_GRAMS = 32
+"""Runs of three characters that the index is asked for; what it finds is looked through in full."""
 _STATE = {
     "receiving": "revision > scored_revision",
     "scored": "revision <= scored_revision AND error = ''",
@@ -61,19 +63,18 @@ class Query:
 
     def search(self, text: str) -> None:
         """Runs in which the text stands."""
-        wanted = text.replace("\x00", " ").strip().lower()
+        wanted = searched(text).strip()
         if not wanted:
             return
-        there = "instr(lower(id), ?) OR key IN (SELECT run FROM texts WHERE "
         if len(wanted) < 3:
-            self.add(f"({there} instr(head, ?)))", wanted, wanted)
+            self.add("(instr(id, ?) OR instr(head, ?))", wanted, wanted)
             return
-        grams = dict.fromkeys(wanted[at : at + 3] for at in range(len(wanted) - 2))
-        match = " AND ".join('"{}"'.format(gram.replace('"', '""')) for gram in list(grams)[:32])
+        grams = list(dict.fromkeys(wanted[at : at + 3] for at in range(len(wanted) - 2)))[:MOST_GRAMS]
+        match = " AND ".join('"{}"'.format(gram.replace('"', '""')) for gram in grams)
         self.add(
-            f"({there} run IN (SELECT rowid FROM search WHERE search MATCH ?)"
-            " AND (instr(head, ?) OR instr(body, ?))))",
-            wanted, match, wanted, wanted,
+            """(instr(id, ?) OR key IN (SELECT run FROM texts WHERE instr(content, ?)
+                AND run IN (SELECT rowid FROM search WHERE search MATCH ?)))""",
+            wanted, wanted, match,
         )  # fmt: skip
 
     def gate(self, gate: Gate) -> None:
@@ -164,13 +165,16 @@ def _order(database: sqlite3.Connection, order: str) -> tuple[str, list[Any]]:
 
 def _runs(database: sqlite3.Connection, rows: list[Any]) -> tuple[Run, ...]:
     values: dict[int, dict[str, float | None]] = {row[0]: {} for row in rows}
-    marks = ", ".join("?" * len(rows))
-    for run, metric, value in database.execute(
-        f"""SELECT run, metric, AVG(value) FROM scores WHERE run IN ({marks})
-            GROUP BY run, metric ORDER BY MIN(key)""",
-        list(values),
-    ):
-        values[run][metric] = value
+    keys = list(values)
+    for at in range(0, len(keys), 500):  # as many as any SQLite takes
+        some = keys[at : at + 500]
+        marks = ", ".join("?" * len(some))
+        for run, metric, value in database.execute(
+            f"""SELECT run, metric, AVG(value) FROM scores WHERE run IN ({marks})
+                GROUP BY run, metric ORDER BY MIN(key)""",
+            some,
+        ):
+            values[run][metric] = value
     return tuple(_run(row, values[row[0]]) for row in rows)
 
 

@@ -33,6 +33,7 @@ def _create_tables(database: sqlite3.Connection) -> None:
             scored_revision INTEGER NOT NULL DEFAULT 0, error TEXT NOT NULL DEFAULT '')""",
         "CREATE UNIQUE INDEX runs_by_file ON runs(origin, name) WHERE name IS NOT NULL",
         "CREATE INDEX runs_by_arrival ON runs(received_at)",
+        "CREATE INDEX runs_by_system ON runs(system)",
         "CREATE INDEX runs_due ON runs(updated_at) WHERE revision > scored_revision",
         """CREATE TABLE trace_ids (
             key INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, run INTEGER NOT NULL, seen INTEGER NOT NULL)""",
@@ -43,6 +44,7 @@ def _create_tables(database: sqlite3.Connection) -> None:
             key INTEGER PRIMARY KEY, trace INTEGER NOT NULL, id BLOB NOT NULL, envelope INTEGER NOT NULL,
             name TEXT NOT NULL, start_ns INTEGER NOT NULL, payload BLOB NOT NULL)""",
         "CREATE UNIQUE INDEX spans_by_id ON spans(trace, id)",
+        "CREATE INDEX spans_by_envelope ON spans(envelope)",
         """CREATE TABLE traces (
             key INTEGER PRIMARY KEY, run INTEGER NOT NULL, id TEXT NOT NULL, content BLOB NOT NULL)""",
         "CREATE INDEX traces_by_run ON traces(run)",
@@ -59,10 +61,11 @@ def _create_tables(database: sqlite3.Connection) -> None:
 
 def _index_texts(database: sqlite3.Connection) -> None:
     """What a search looks through: in lower case, found by each three characters in a row."""
-    database.execute("CREATE TABLE texts (run INTEGER PRIMARY KEY, head TEXT NOT NULL, body TEXT NOT NULL)")
+    database.execute("ALTER TABLE runs ADD COLUMN head TEXT NOT NULL DEFAULT ''")
+    database.execute("CREATE TABLE texts (run INTEGER PRIMARY KEY, content TEXT NOT NULL)")
     database.execute(
         """CREATE VIRTUAL TABLE search USING fts5(
-            head, body, content='texts', content_rowid='run', tokenize='trigram', detail=none)"""
+            content, content='texts', content_rowid='run', tokenize='trigram', detail=none)"""
     )
 
 

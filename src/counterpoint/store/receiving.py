@@ -219,8 +219,8 @@ def drop_kept(database: sqlite3.Connection, run: int) -> None:
     for table in ("traces", "scores", "claims"):
         database.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
     database.execute(
-        """INSERT INTO search(search, rowid, head, body)
-            SELECT 'delete', run, head, body FROM texts WHERE run = ?""",
+        """INSERT INTO search(search, rowid, content)
+            SELECT 'delete', run, content FROM texts WHERE run = ?""",
         (run,),
     )
     database.execute("DELETE FROM texts WHERE run = ?", (run,))

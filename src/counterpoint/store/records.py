@@ -30,6 +30,7 @@ __all__ = [
     "kept",
     "read_claim",
     "read_row",
+    "searched",
     "summarize",
 ]
 
@@ -138,8 +139,9 @@ class Summary(NamedTuple):
     ended_at: float | None
     steps: int
     head: str
-    """Texts that even a short search looks through."""
-    body: str
+    """What a short search looks through: id, system, tasks, agents, answer; in lower case."""
+    text: str
+    """What a search looks through: the steps too; in lower case."""
 
 
 def kept(
@@ -171,7 +173,8 @@ def summarize(traces: Sequence[Trace]) -> Summary:
     verdicts = {trace.correct for trace in traces}
     first = traces[0] if traces else Trace("", ())
     answer = next((trace.answer for trace in reversed(traces) if trace.answer is not None), None)
-    head = "\n".join([first.system, *(trace.task for trace in traces), *agents, answer or ""])
+    texts = [first.id, first.system, *(trace.task for trace in traces), *agents, answer or ""]
+    head = searched("\n".join(texts))
     return Summary(
         first.system,
         first.task[:SHOWN],
@@ -181,9 +184,14 @@ def summarize(traces: Sequence[Trace]) -> Summary:
         min(starts, default=None),
         max(ends, default=None),
         len(steps),
-        head,
-        "\n".join(step.text for step in steps),
+        head[:SHOWN],
+        "\n".join([head, *(searched(step.text) for step in steps)]),
     )
+
+
+def searched(text: str) -> str:
+    """The form in which texts are searched: lower case, without NUL, at which SQLite's functions stop."""
+    return text.replace("\x00", " ").lower()
 
 
 def read_row(text: bytes) -> Row:

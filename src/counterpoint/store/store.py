@@ -13,16 +13,28 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from counterpoint.errors import UsageError
 from counterpoint.score import Row
 from counterpoint.store import listing
 from counterpoint.store.database import Readers, connect, open_database, told
 from counterpoint.store.keeping import Added, FileTrace, add, file_trace, keep
+from counterpoint.store.pruning import (
+    Outdated,
+    Pruned,
+    compact_search,
+    delete_runs,
+    free_pages,
+    outdated,
+)
 from counterpoint.store.receiving import Receiver, arrivals
 from counterpoint.store.records import Run, Runs, Span, kept, read_claim, read_row
+from counterpoint.store.verifying import problems, search_problem
 from counterpoint.store.wire import resource_spans
 from counterpoint.store.writer import Writer
 from counterpoint.trace import Trace, decode, parse_json
@@ -88,17 +100,19 @@ class Store:
         """`add_traces`, telling of each whether it is new, changed, or there already."""
         added: list[Added] = []
         batch: list[FileTrace] = []
+        size = 0
         for trace in traces:
             batch.append(file_trace(trace, keep_secrets=self._keep_secrets))
-            if sum(one.size for one in batch) >= BATCH_BYTES:
-                added += self._put(batch, origin)
-                batch = []
-        return added + self._put(batch, origin) if batch else added
+            size += batch[-1].kept.size
+            if size >= BATCH_BYTES:
+                added += self._put(batch, origin, size)
+                batch, size = [], 0
+        return added + self._put(batch, origin, size) if batch else added
 
-    def _put(self, batch: list[FileTrace], origin: str) -> list[Added]:
+    def _put(self, batch: list[FileTrace], origin: str, size: int) -> list[Added]:
         return self._writer.do(
             lambda database: [add(database, one, origin, keep_secrets=self._keep_secrets) for one in batch],
-            size=sum(one.size for one in batch),
+            size=size,
         )
 
     def keep(
@@ -224,6 +238,63 @@ class Store:
                 self._watcher = connect(self.path)
             (version,) = self._watcher.execute("PRAGMA data_version").fetchone()
             return int(version)
+
+    # --- upkeep ----------------------------------------------------------------------------------
+
+    def prune(
+        self, *, older_than_s: float | None = None, keep: int | None = None, dry_run: bool = False
+    ) -> Pruned:
+        """Delete old runs with all that belongs to them, and give their space on the disk back.
+
+        Parameters
+        ----------
+        older_than_s : runs whose last span is older than so many seconds go.
+        keep : but for so many, the newest, all runs go.
+        dry_run : count what would go, and delete nothing.
+        """
+        if older_than_s is None and keep is None:
+            raise UsageError("nothing says what to prune: give older_than_s or keep")
+        before = None if older_than_s is None else time.time() - older_than_s
+        with self._readers.snapshot() as database:
+            chosen = outdated(database, before, keep)
+        if dry_run:
+            return Pruned(len(chosen), sum(one.spans for one in chosen), 0)
+        size = self._bytes_on_disk()
+        gone = [self._writer.do(self._deleting(chosen[at : at + 20])) for at in range(0, len(chosen), 20)]
+        if gone:
+            self._compact()
+        runs, spans = sum(part.runs for part in gone), sum(part.spans for part in gone)
+        return Pruned(runs, spans, max(size - self._bytes_on_disk(), 0))
+
+    def _deleting(self, batch: list[Outdated]) -> Callable[[sqlite3.Connection], Pruned]:
+        def work(database: sqlite3.Connection) -> Pruned:
+            self._receiver.forget()
+            return delete_runs(database, batch)
+
+        return work
+
+    def _compact(self) -> None:
+        more = self._writer.do(lambda database: compact_search(database, begin=True))
+        while more:
+            more = self._writer.do(lambda database: compact_search(database, begin=False))
+        while self._writer.do(free_pages):
+            pass
+        with told(self.path), closing(connect(self.path)) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def _bytes_on_disk(self) -> int:
+        files = [Path(self.path), Path(f"{self.path}-wal")]
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def verify(self) -> list[str]:
+        """What is wrong in the file, a line each; empty where nothing is.
+
+        The file itself, spans that do not parse, counts that are not so, runs without spans or traces, traces
+        that cannot be read, scores without their trace, the search index.
+        """
+        with self._readers.snapshot() as database:
+            found = list(problems(database))
+        return found or self._writer.do(search_problem)
 
     # --- the end ---------------------------------------------------------------------------------
 

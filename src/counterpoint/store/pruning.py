@@ -1,0 +1,90 @@
+"""Old runs go, and the space they took is given back.
+
+Conventions
+-----------
+* Runs are deleted a few at a time and pages are given back in pieces, so that spans still come in meanwhile.
+* What a run's age is counted from is its last span.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from counterpoint.store.receiving import drop_kept
+
+__all__ = ["Outdated", "Pruned", "compact_search", "delete_runs", "free_pages", "outdated"]
+
+PAGES = 2000
+MERGED_PAGES = 1000
+
+
+class Pruned(NamedTuple):
+    """What pruning took away."""
+
+    runs: int
+    spans: int
+    freed_bytes: int
+    """By how much the files shrank."""
+
+
+class Outdated(NamedTuple):
+    """A run that is to go, unless a span comes in before."""
+
+    key: int
+    updated_at: float
+    spans: int
+
+
+def outdated(database: sqlite3.Connection, before: float | None, keep: int | None) -> list[Outdated]:
+    """Runs that are older than ``before``, and those beyond the ``keep`` newest; the oldest first."""
+    rows = [
+        Outdated(*row)
+        for row in database.execute(
+            "SELECT key, updated_at, spans FROM runs ORDER BY updated_at DESC, key DESC"
+        )
+    ]
+    beyond = len(rows) if keep is None else keep
+    old = [
+        one
+        for place, one in enumerate(rows)
+        if place >= beyond or (before is not None and one.updated_at < before)
+    ]
+    return old[::-1]
+
+
+def delete_runs(database: sqlite3.Connection, batch: Iterable[Outdated]) -> Pruned:
+    """Delete the runs with all that belongs to them, but for those that grew meanwhile."""
+    runs = spans = 0
+    for one in batch:
+        if not database.execute(
+            "SELECT 1 FROM runs WHERE key = ? AND updated_at <= ?", (one.key, one.updated_at)
+        ).fetchone():
+            continue
+        spans += database.execute(
+            "DELETE FROM spans WHERE trace IN (SELECT key FROM trace_ids WHERE run = ?)", (one.key,)
+        ).rowcount
+        database.execute("DELETE FROM trace_ids WHERE run = ?", (one.key,))
+        drop_kept(database, one.key)
+        database.execute("DELETE FROM runs WHERE key = ?", (one.key,))
+        runs += 1
+    database.execute(
+        "DELETE FROM envelopes WHERE NOT EXISTS (SELECT 1 FROM spans WHERE envelope = envelopes.key)"
+    )
+    return Pruned(runs, spans, 0)
+
+
+def compact_search(database: sqlite3.Connection, *, begin: bool) -> bool:
+    """One piece of the work that takes deleted texts out of the index; False where nothing is left to do."""
+    before = database.total_changes
+    pages = -MERGED_PAGES if begin else MERGED_PAGES
+    database.execute("INSERT INTO search(search, rank) VALUES ('merge', ?)", (pages,))
+    return database.total_changes - before >= 2
+
+
+def free_pages(database: sqlite3.Connection) -> bool:
+    """Give some free pages back to the file system; False where none is left."""
+    database.execute(f"PRAGMA incremental_vacuum({PAGES})").fetchall()
+    (left,) = database.execute("PRAGMA freelist_count").fetchone()
+    return bool(left)
