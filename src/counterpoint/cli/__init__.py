@@ -25,6 +25,7 @@ from counterpoint.cli import (
     run,
     schema,
     score,
+    serve,
 )
 from counterpoint.cli.output import version_callback
 from counterpoint.errors import CounterpointError
@@ -64,6 +65,7 @@ app.command("run")(run.run)
 app.command("list")(list_.list_)
 app.command("schema")(schema.schema)
 app.command("demo")(demo.demo)
+app.command("serve")(serve.serve)
 
 
 def _prepare_streams() -> None:

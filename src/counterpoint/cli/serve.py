@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import ipaddress
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
     from counterpoint.store import Store
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+SCORE_AFTER_S = 1.0
+"""Scoring starts when the server is up: loading it takes about as long as all the rest."""
 SHORT = 16
 """Characters of a token below which it is said that guessing it may be feasible."""
 
@@ -89,7 +91,7 @@ def serve(
                 serve_until_stopped(
                     opened, sockets,
                     token=token, hosts=[*([] if is_loopback(host) else [host]), *(allow_host or ())],
-                    scoring={"quiet_s": quiet_after, "metrics": metrics or None}, keep_secrets=keep_secrets,
+                    quiet_s=quiet_after, metrics=metrics or None, keep_secrets=keep_secrets,
                 )  # fmt: skip
     finally:
         for one in sockets:
@@ -134,21 +136,32 @@ def serve_until_stopped(
     *,
     token: str | None,
     hosts: list[str],
-    scoring: dict[str, object],
+    quiet_s: float,
+    metrics: list[str] | None,
     keep_secrets: bool,
 ) -> None:
     """The receiver and the pages here, scoring in a process of its own, until a signal comes."""
-    from counterpoint.engine.live import Scorer
     from counterpoint.view.server.app import create_app
     from counterpoint.view.server.listening import server
 
     app = create_app(store, token=token, hosts=hosts, keep_secrets=keep_secrets)
-    scorer = Scorer(store.path, **scoring)
-    scorer.start()
+
+    def score() -> None:
+        if not app.state.stopping.wait(SCORE_AFTER_S):
+            from counterpoint.engine.live import Scorer
+
+            scorer = Scorer(store.path, quiet_s=quiet_s, metrics=metrics, keep_secrets=keep_secrets)
+            scorer.start()
+            app.state.stopping.wait()
+            scorer.stop()
+
+    scoring = threading.Thread(target=score, name="scoring")
+    scoring.start()
     try:
         server(app).run(sockets)
     finally:
-        scorer.stop()
+        app.state.stopping.set()
+        scoring.join()
 
 
 @contextmanager

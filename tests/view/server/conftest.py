@@ -106,9 +106,15 @@ def kept() -> Kept:
 
 
 @pytest.fixture(scope="module")
-def _receiver() -> Iterator[Serving]:
-    with served(Kept()) as server:
-        yield server
+def servings() -> Iterator[Callable[..., Serving]]:
+    """Starts servers that all tests of a module share, over a `Kept`."""
+    with ExitStack() as stack:
+        yield lambda **options: stack.enter_context(served(Kept(), **options))
+
+
+@pytest.fixture(scope="module")
+def _receiver(servings: Callable[..., Serving]) -> Serving:
+    return servings()
 
 
 @pytest.fixture

@@ -83,6 +83,8 @@ def _arrows(shown: Scene) -> tuple[list[Arrow], list[int]]:
         ends = shown.spots[link.source].lane, shown.spots[link.target].lane
         if ends[0] != ends[1]:
             counts.setdefault(ends, [0, 0])[0 if link.within else 1] += 1
+    import networkx as nx
+
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(len(shown.lanes)))
     graph.add_edges_from(counts)
