@@ -40,6 +40,18 @@ def found(text, **how):
         ("Это плотина. Она старая?", ["Это плотина."]),
         ("هذه جملة عن السد. هل هذه جملة؟", ["هذه جملة عن السد."]),
         ("यह बाँध पुराना है। नदी ऊँची है।", ["यह बाँध पुराना है।", "नदी ऊँची है।"]),
+        ("เขื่อนนี้เก่ามาก แม่น้ำสูงขึ้นทุกวัน ค่ะ", ["เขื่อนนี้เก่ามาก", "แม่น้ำสูงขึ้นทุกวัน ค่ะ"]),
+        ("ទំនប់នេះចាស់ណាស់។ ទន្លេឡើងខ្ពស់។", ["ទំនប់នេះចាស់ណាស់។", "ទន្លេឡើងខ្ពស់។"]),
+        ("ダムはとても古い 川は毎日上がる", ["ダムはとても古い", "川は毎日上がる"]),
+        ("大坝很旧，河水每天上涨。", ["大坝很旧，河水每天上涨。"]),
+        ("大坝在一九六二年建成，" * 9 + "河水每天上涨", ["大坝在一九六二年建成", "河水每天上涨"]),
+        ('{"city": "Paris", "people": 2100000, "note": "The dam of Aldea broke."}',
+         ["The dam of Aldea broke."]),
+        ("Observation: {'temp': 21.5, 'wind': 'north'}\nIt is warm.", ["It is warm."]),
+        ('[\n {\n  "name": "Dam of Aldea",\n  "cause": "Rain fell on it. It broke.",\n  "dead": 9\n }\n]',
+         ["Rain fell on it.", "It broke."]),
+        ('{"a": 1}\n{"a": 2}\n', []),
+        ("The set {x: x > 0} is open.", ["The set {x: x > 0} is open."]),
         ("7", ["7"]),
         ("", []),
         (" \n\t", []),
@@ -47,6 +59,15 @@ def found(text, **how):
 )  # fmt: skip
 def test_a_text_is_split_into_what_it_claims(text, claims):
     assert found(text) == claims
+
+
+def test_no_claim_is_longer_than_a_paragraph():
+    words = found("rain fell on the dam " * 100)
+    assert " ".join(words) == ("rain fell on the dam " * 100).strip()
+    assert [len(claim) <= 500 for claim in words] == [True] * 5
+    assert found("Rain fell, " * 50 + "said 堤.")[0].endswith("Rain fell,")
+    assert [len(claim) for claim in found("堤" * 450)] == [200, 50]
+    assert found("x" * 2_000) == ["x" * 2_000]
 
 
 def test_a_cap_is_held_and_counted():
@@ -73,7 +94,20 @@ def test_every_statement_stands_where_it_says(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["$" * 50_000, r"\[" * 25_000, "a, and " * 8_000, "a|b\n" * 12_000, "```" * 16_000, "a. " * 16_000],
+    [
+        "$" * 50_000,
+        r"\[" * 25_000,
+        "a, and " * 8_000,
+        "a|b\n" * 12_000,
+        "```" * 16_000,
+        "a. " * 16_000,
+        '{"a": ' * 16_000,
+        "{'" * 32_000,
+        '"a": "' * 16_000,
+        "堤 " * 32_000,
+        "堤，" * 32_000,
+        "a: [" * 20_000,
+    ],
 )
 def test_no_text_takes_forever(text):
     start = time.perf_counter()

@@ -51,7 +51,7 @@ class Lexical:
     [1.0, 0.0, 0.0]
     """
 
-    VERSION = "lexical/1 (heuristic)"
+    VERSION = "lexical/2 (heuristic)"
 
     def __init__(self, embed: Embedder | None = None) -> None:
         self._embed = embed
@@ -95,8 +95,8 @@ class Lexical:
 
     @staticmethod
     def _passages(source: str) -> tuple[str, ...]:
-        """The sentences of a source, what it asks included, and any two that follow each other."""
-        (found,) = Sentences(questions=True)([source])
+        """The sentences of a source, questions and data included, and any two that follow each other."""
+        (found,) = Sentences(questions=True, data=True)([source])
         sentences = [statement.text for statement in found.statements]
         return (*sentences, *(f"{first} {second}" for first, second in pairwise(sentences)))
 

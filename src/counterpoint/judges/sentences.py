@@ -13,6 +13,11 @@ What counts
   within the text, and fragments of nothing but pronouns and fillers.
 * Formulas, inline code and links are never split. A line ends a sentence unless the next one goes on in lower
   case.
+* Of data, lines of JSON or of a printed dict, only values of at least four words count: keys, names and
+  numbers are no claims.
+* Scripts without spaces between words (Thai, Lao, Khmer, Burmese, Han, kana) are split at spaces, and a piece
+  of more than 80 characters at commas. Whatever is longer than 500 characters, 200 in these scripts, is cut
+  there: at a comma or a space where there is one.
 
 Sentences are found by sentencex [1]_, for about 300 languages.
 
@@ -28,7 +33,7 @@ import regex
 import sentencex
 
 from counterpoint.contracts import Decomposition, Statement
-from counterpoint.judges.words import is_content
+from counterpoint.judges.words import ALONE, is_content
 
 __all__ = ["Sentences"]
 
@@ -46,7 +51,7 @@ _MARKS = regex.compile(
 _EMPHASIS = regex.compile(r"\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)")
 _MARKER = regex.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]")
 _ENDS = regex.compile(r"[\s*_~#\"'“”„«»]+$")
-_NEXT_LINE = regex.compile(r"\n+(?!\s*\p{Ll})")
+_NEXT_LINE = regex.compile(r"\n+(?!\s*\p{Ll})|\x1e+")
 _QUESTION = regex.compile(r"[?？؟;]\s*$")
 _JOINT = regex.compile(r"\s*[;；]\s*|,\s+(?:and|but|while|whereas)\s+")
 _VERB = regex.compile(
@@ -68,6 +73,32 @@ _SURROGATES = regex.compile(r"[\ud800-\udfff]")
 REACH = 300
 """How far back from a joint a clause's verb is looked for, in characters: a text without any stays quick."""
 
+LONGEST = 500
+"""Characters of one statement."""
+LONGEST_DENSE = 200
+"""Of one in a script without spaces between words, of which a character says about as much as a syllable."""
+LONGEST_CLAUSE = 80
+"""Beyond this a statement in such a script is split at its commas."""
+SHORTEST = 6
+"""Characters on both sides of a space or comma at which a statement in such a script is split."""
+
+_DENSE = regex.compile(ALONE)
+_SPACES = regex.compile(rf"(?<={ALONE}\p{{M}}*)\s+(?={ALONE})")
+_COMMAS = regex.compile(r"[，、,]\s*")
+_PAUSES = regex.compile(r"(?<=[,;:])\s+|(?<=[，、；：])")
+_GAPS = regex.compile(r"\s+")
+
+_LINE_OF_DATA = regex.compile(
+    r"""(?mx)^[ \t]*+ (?:
+        (?:[\w][\w ]{0,30}:[ \t]*+)? [\[{] \s*+ ["'\[{] [^\n]*+ (?<=[\]}\[{,][ \t]{0,3})  # { "key": 1, ... }
+      | ["'][^"'\n]{1,80}["'] \s*+ : [^\n]*+                                            # "key": 1,
+    )$"""
+)
+_VALUE = regex.compile(r"""(?<=:\s{0,3})(?:"((?:[^"\\\n]|\\.)*+)"|'((?:[^'\\\n]|\\.)*+)')""")
+_PROSE = regex.compile(rf"(?:\S+\s+){{3}}\S|(?:{ALONE}\p{{M}}*){{8}}")
+_BLANK = "\x1e"
+"""Stands for what is no text, and ends a line."""
+
 Span = tuple[int, int]
 
 
@@ -78,10 +109,10 @@ class Sentences:
     ['Rain fell', 'the dam is not safe.']
     """
 
-    VERSION = f"sentences/1 (heuristic), sentencex {version('sentencex')}"
+    VERSION = f"sentences/2 (heuristic), sentencex {version('sentencex')}"
 
-    def __init__(self, *, cap: int | None = None, questions: bool = False) -> None:
-        self.cap, self.questions = cap, questions
+    def __init__(self, *, cap: int | None = None, questions: bool = False, data: bool = False) -> None:
+        self.cap, self.questions, self.data = cap, questions, data
         self.id = f"{self.VERSION}, at most {cap}" if cap is not None else self.VERSION
 
     def __call__(self, texts: Sequence[str], /) -> list[Decomposition]:
@@ -90,7 +121,7 @@ class Sentences:
 
     def _decompose(self, text: str) -> Decomposition:
         found: dict[str, Statement] = {}
-        for start, end in _clauses(text, self.questions):
+        for start, end in _clauses(text, self.questions, self.data):
             written = text[start:end]
             key = " ".join(written.casefold().split())
             if key not in found and is_content(written):
@@ -101,9 +132,10 @@ class Sentences:
         return Decomposition(kept, capped=len(statements) - len(kept))
 
 
-def _clauses(text: str, questions: bool) -> Iterator[Span]:
+def _clauses(text: str, questions: bool, data: bool) -> Iterator[Span]:
     """Spans of the statements in ``text``, before repetitions and fragments are dropped."""
     shape = _shape(text)
+    shape = shape if data else _LINE_OF_DATA.sub(_prose_of, shape)
     for start, end in _lines(shape):
         if _ROW.fullmatch(shape, start, end) and "|" in shape[start:end].strip().strip("|"):
             if not _RULE.fullmatch(shape, start, end) and not _heads_table(shape, end):
@@ -116,7 +148,8 @@ def _clauses(text: str, questions: bool) -> Iterator[Span]:
                 continue
             asks = not questions and _QUESTION.search(ending)
             if first < last and not asks and not ending.endswith((":", "：")):
-                yield from _split(shape, first, last)
+                for piece in _split(shape, first, last):
+                    yield from _shortened(shape, *piece)
 
 
 def _shape(text: str) -> str:
@@ -174,6 +207,48 @@ def _split(shape: str, start: int, end: int) -> Iterator[Span]:
                 and not _PRONOUN.match(right)
             )
         if stands:
+            yield at, found.start()
+            at = found.end()
+    yield at, end
+
+
+def _prose_of(line: regex.Match[str]) -> str:
+    """A line of data with nothing left but the values that are prose, where they stand."""
+    kept = [_BLANK] * len(line[0])
+    for value in _VALUE.finditer(line[0]):
+        start, end = value.span(1 if value[1] is not None else 2)
+        if _PROSE.search(line[0], start, end):
+            kept[start:end] = line[0][start:end]
+    return "".join(kept)
+
+
+def _shortened(shape: str, start: int, end: int) -> Iterator[Span]:
+    """A span, or its pieces where it is in a script without spaces between words, or too long for a claim."""
+    dense = 2 * len(_DENSE.findall(shape, start, end)) > end - start
+    pieces = [(start, end)]
+    if dense:
+        pieces = [piece for span in pieces for piece in _apart(shape, *span, _SPACES, 0)]
+        pieces = [piece for span in pieces for piece in _apart(shape, *span, _COMMAS, LONGEST_CLAUSE)]
+    most = LONGEST_DENSE if dense else LONGEST
+    for first, last in pieces:
+        while last - first > most:
+            half = first + most // 2
+            cuts = [*_PAUSES.finditer(shape, half, first + most)] or [
+                *_GAPS.finditer(shape, half, first + most)
+            ]
+            if not cuts and not dense:
+                break  # one word, a key say: it stays whole
+            cut, after = cuts[-1].span() if cuts else (first + most, first + most)
+            yield first, cut
+            first = after
+        yield first, last
+
+
+def _apart(shape: str, start: int, end: int, joint: regex.Pattern[str], least: int) -> Iterator[Span]:
+    """A span of more than ``least`` characters, split at each joint that has enough on both sides."""
+    at = start
+    for found in joint.finditer(shape, start, end) if end - start > least else ():
+        if found.start() - at >= SHORTEST and end - found.end() >= SHORTEST:
             yield at, found.start()
             at = found.end()
     yield at, end

@@ -301,7 +301,7 @@ def _metric(name: str, summary: str, compute: Callable[..., Score], source: str,
     settings: dict[str, Any] = {"range": (0, 1), "better": "", "unit": ""}
     return Metric(
         name=name,
-        version=1,
+        version=2,
         summary=summary,
         compute=compute,
         source=source,

@@ -128,7 +128,7 @@ class Discussion:
         for position, count in Counter(claim.position for claim in self.claims).items():
             if count > MOST_CLAIMS:
                 self.unread[position] = (
-                    f"position {position + 1} has {count:,} claims, and {MOST_CLAIMS:,} are compared at most: "
+                    f"position {position + 1} has {count:,} claims, and {MOST_CLAIMS:,} can be compared: "
                     "set cap=N, the claims to keep of each message"
                 )
         self.claims = [claim for claim in self.claims if claim.position not in self.unread]
