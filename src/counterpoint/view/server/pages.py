@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from counterpoint.errors import CounterpointError
+from counterpoint.view.report_trace import inline
 from counterpoint.view.server.compare_page import compare_main
 from counterpoint.view.server.layout import STATIC, document, key_of, link_to, run_of, short, static_file
 from counterpoint.view.server.parts import Parts, mark, state_of
@@ -110,7 +112,10 @@ def router(store: Store) -> APIRouter:
 
     def add(path: str, make: Callable[[Request], tuple[str, int]], *, download: bool = False) -> None:
         async def answer(request: Request) -> Response:
-            text, status = await anyio.to_thread.run_sync(make, request, limiter=limiter)
+            try:
+                text, status = await anyio.to_thread.run_sync(make, request, limiter=limiter)
+            except CounterpointError as error:  # of the store, or a run that went away meanwhile
+                text, status = document("Not to be shown", f"<p>{inline(str(error), 1000)}</p>"), 503
             response = HTMLResponse(text.encode("utf-8", "replace"), status)
             if download and status == 200:
                 response.headers["Content-Disposition"] = 'attachment; filename="counterpoint-report.html"'

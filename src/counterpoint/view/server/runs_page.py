@@ -41,8 +41,8 @@ CHOICES = {
 }
 SIDES = {"a": "first", "b": "second"}
 MOST_QUERY = 1000
-MOST_KEY = 16_000
-"""Characters of a run's key that two of fit into an address."""
+MOST_KEY = 6_000
+"""Characters of a run's key: two of them fit into an address."""
 
 
 class Asked(Struct, frozen=True):
@@ -62,7 +62,7 @@ class Asked(Struct, frozen=True):
     def of(cls, parameters: Mapping[str, str]) -> Asked:
         """The form's fields out of a query."""
         texts = {name: parameters.get(name, "")[:MOST_QUERY] for name in ("q", "system", "where")}
-        texts["a"] = key_of(run_of(parameters["a"][:MOST_QUERY])) if parameters.get("a") else ""
+        texts["a"] = key_of(run_of(parameters["a"])) if parameters.get("a") else ""
         for name, allowed in (*CHOICES.items(), ("order", tuple(ORDERS))):
             texts[name] = parameters.get(name, "") if parameters.get(name) in allowed else ""
         page = parameters.get("page", "")
