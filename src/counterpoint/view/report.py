@@ -14,19 +14,14 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from statistics import fmean
 
-import numpy as np
-
-from counterpoint.compare import compare
-from counterpoint.errors import CounterpointError
 from counterpoint.findings import ASSUMPTION, findings
-from counterpoint.metrics.costs import Costs
-from counterpoint.score import Row, Score
+from counterpoint.score import Row
 from counterpoint.scores import Scores, Summary
+from counterpoint.view.markup import html_table, inline, named
 from counterpoint.view.pictures import STYLE as PICTURE_STYLE
-from counterpoint.view.pictures import comparison_svg, cost_svg, ids_svg
-from counterpoint.view.report_trace import Seen, TracePage, inline
+from counterpoint.view.report_charts import charts
+from counterpoint.view.report_trace import Seen, TracePage
 from counterpoint.view.table import arrow, interval_text, number
 from counterpoint.view.visible import escaped, shortened
 
@@ -36,7 +31,6 @@ MOST_ROWS = 1000
 """Traces in the list."""
 LEGEND = "↑ higher is better, ↓ lower is better. ~ marks a rough interval: fewer than ten tasks."
 MOST_REASONS = 100
-MOST_COSTS = 6
 SHOWN = ("accuracy", "ids", "upr", "upr_uptake", "tokens_out", "cost_usd")
 """Metrics that the list of traces shows, where they were computed."""
 STYLE = (
@@ -80,7 +74,7 @@ def report_html(scores: Scores, seen: Sequence[Seen], *, title: str = "") -> str
     sections = [
         ("summary", "Summary", _summary(scores)),
         ("findings", "What to change", _findings(scores, seen)),
-        ("charts", "Charts", _charts(scores, seen)),
+        ("charts", "Charts", charts(scores, seen)),
         ("tasks", "Tasks and traces", _tasks(scores, seen)),
         ("traces", "Traces", _traces(scores, seen, pages)),
         ("undefined", "What is undefined, and why", _undefined(scores)),
@@ -121,23 +115,6 @@ def _counts(scores: Scores, seen: Sequence[Seen]) -> str:
     return " · ".join(f"{count:,} {what}{'' if count == 1 else 's'}" for count, what in amounts)
 
 
-def html_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table that scrolls, by keyboard too; caption and cells are HTML, the first of a row its heading."""
-    top = "".join(f'<th scope="col">{cell}</th>' for cell in head)
-    lines = [
-        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
-        for first, *rest in rows
-    ]
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table><caption>{caption}'
-        f"</caption><thead><tr>{top}</tr></thead><tbody>\n" + "\n".join(lines) + "\n</tbody></table></div>"
-    )
-
-
-def _system(name: str | None) -> str:
-    return "all" if name is None else inline(name, 60) if name.strip() else "(no name)"
-
-
 # --- sections ------------------------------------------------------------------------------------
 
 
@@ -147,7 +124,7 @@ def _summary(scores: Scores) -> Iterator[str]:
     if len(systems) != 1:
         systems.append(None)
     if scores.rows:
-        head = ["metric", *(_system(name) for name in systems)]
+        head = ["metric", *(named(name) for name in systems)]
         rows = [
             [f"{escaped(name)} {arrow(name)}", *(_cell(entries.get((system, name))) for system in systems)]
             for name in scores.metrics
@@ -184,72 +161,10 @@ def _findings(scores: Scores, seen: Sequence[Seen]) -> Iterator[str]:
             else f"{inline(trace, 60)}: {inline(step, 60)}"
             for trace, step in one.steps
         )
-        yield f"<li>{_system(one.system) + ': ' if several else ''}{inline(one.text, 500)} ({where})</li>"
+        yield f"<li>{named(one.system) + ': ' if several else ''}{inline(one.text, 500)} ({where})</li>"
     yield "</ol>"
     if any(one.is_estimate for one in found):
         yield f'<p class="note">Without: {escaped(ASSUMPTION)}</p>'
-
-
-def _charts(scores: Scores, seen: Sequence[Seen]) -> Iterator[str]:
-    if curves := _curves(scores):
-        yield _figure(ids_svg(curves, alone=False), "IDS of each system over lambda")
-    for system in scores.systems[:MOST_COSTS]:
-        if svg := _cost(system, [one.found.spent for one in seen if one.found and one.system == system]):
-            yield _figure(svg, "Cost by agent")
-    if len(scores.systems) > MOST_COSTS:
-        more = len(scores.systems) - MOST_COSTS
-        yield f'<p class="more">{more:,} more systems have no chart of costs here.</p>'
-    if len(scores.systems) > 1:
-        try:
-            found = compare(scores)
-        except CounterpointError as error:
-            yield f'<p class="note">The systems could not be compared: {inline(str(error), 500)}</p>'
-            return
-        for pair in found.pairs[:10]:
-            rows = [row for row in found.rows if (row.label_a, row.label_b) == (pair.a, pair.b)]
-            title = f"{pair.b} against {pair.a}, {pair.tasks} tasks"
-            part = type(found)(rows, [pair], found.sides, found.warnings, found.tests, found.level)
-            yield _figure(comparison_svg(part, title=title, alone=False), "Differences between systems")
-        if len(found.pairs) > 10:
-            yield f'<p class="more">{len(found.pairs) - 10:,} more pairs: counterpoint compare shows all.</p>'
-
-
-def _figure(svg: str, label: str) -> str:
-    return f'<figure tabindex="0" role="group" aria-label="{label}">{svg}</figure>'
-
-
-def _curves(scores: Scores) -> dict[str, Score]:
-    """Of each system: mean IDS with its two halves, for a curve over λ."""
-    halves: dict[str, list[Row]] = {}
-    first = next((name for name in scores.metrics if name.partition("(")[0] == "ids"), None)
-    for row in scores.rows:
-        if row.metric == first and row.value is not None and {"syntactic", "semantic"} <= set(row.parts):
-            halves.setdefault(row.system, []).append(row)
-    return {
-        system or "(no name)": Score(
-            fmean(row.value or 0.0 for row in rows),
-            {part: fmean(float(row.parts[part]) for row in rows) for part in ("syntactic", "semantic")},
-        )
-        for system, rows in halves.items()
-    }
-
-
-def _cost(system: str, seen: Sequence[Costs]) -> str:
-    """Dollars by agent over a system's observed traces where all are known, else tokens, else empty."""
-    for unit in ("USD", "tokens"):
-        amounts: dict[str, float] = {}
-        for spent in seen:
-            calls = spent.calls
-            values = calls.usd if unit == "USD" else calls.tokens
-            for speaker, value in zip(calls.speakers.tolist(), values.tolist(), strict=True):
-                if speaker >= 0:
-                    name = spent.agents[speaker]
-                    amounts[name] = amounts.get(name, 0.0) + value
-        if amounts and not np.isnan(list(amounts.values())).any() and any(amounts.values()):
-            what = "Dollars" if unit == "USD" else "Tokens"
-            name = f" of {system}" if system.strip() else ""
-            return cost_svg(amounts, title=f"{what} by agent{name}", unit=unit, alone=False)
-    return ""
 
 
 def _tasks(scores: Scores, seen: Sequence[Seen]) -> Iterator[str]:
@@ -268,7 +183,7 @@ def _tasks(scores: Scores, seen: Sequence[Seen]) -> Iterator[str]:
         task = "″" if one.task_id == last else f"<bdi>{one.task}</bdi>"
         last = one.task_id
         cells = [number(values.get((one.trace, metric)), metric) for metric in shown]
-        rows.append([link, _system(one.system), task, inline(one.answer, 40), verdict, *cells])
+        rows.append([link, named(one.system), task, inline(one.answer, 40), verdict, *cells])
     head = ["trace", "system", "task", "answer", "graded", *map(escaped, shown)]
     yield html_table("A line for each trace, by task", head, rows)
     if len(ranked) > MOST_ROWS:
@@ -288,7 +203,7 @@ def _traces(scores: Scores, seen: Sequence[Seen], pages: Sequence[TracePage]) ->
             f"{len(seen) - len(pages):,} are in the numbers only. A report of fewer traces shows each.</p>"
         )
     for place, page in enumerate(pages):
-        heading = f"{inline(page.trace, 80)} <small>{_system(page.system)}</small>"
+        heading = f"{inline(page.trace, 80)} <small>{named(page.system)}</small>"
         yield f'<details class="trace" id="{page.key}"{" open" if not place else ""}>'
         yield f"<summary><h3>{heading}</h3></summary>"
         yield page.body
@@ -303,7 +218,7 @@ def _traces(scores: Scores, seen: Sequence[Seen], pages: Sequence[TracePage]) ->
 
 def _undefined(scores: Scores) -> Iterator[str]:
     told = [
-        (_system(entry.system), escaped(entry.metric), f"{count:,}", inline(reason, 500))
+        (named(entry.system), escaped(entry.metric), f"{count:,}", inline(reason, 500))
         for entry in scores.summary()
         if entry.system is not None
         for reason, count in sorted(entry.reasons.items(), key=lambda one: (-one[1], one[0]))

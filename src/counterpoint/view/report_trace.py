@@ -5,7 +5,6 @@ A section holds at most `MOST_STEPS` steps and `MOST_TEXT` characters of each; w
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
@@ -16,10 +15,11 @@ from counterpoint.metrics.costs import costs, text_tokens
 from counterpoint.metrics.outcome import run_answer, run_correct, step_answers
 from counterpoint.metrics.uptake import uptake
 from counterpoint.trace import Step, Transfer, task_id
+from counterpoint.view.markup import block, inline, picture
 from counterpoint.view.pictures import cost_svg, lanes_svg, scene, team_svg
 from counterpoint.view.pictures.drawing import OUTCOMES
 from counterpoint.view.pictures.scene import outcomes
-from counterpoint.view.visible import shortened, visible
+from counterpoint.view.visible import shortened
 
 __all__ = ["Pages", "Seen", "TracePage", "block", "inline", "picture", "trace_page"]
 
@@ -109,18 +109,6 @@ def trace_page(context: Context, key: str) -> TracePage:
     return TracePage(key, trace.id, trace.system, "\n".join(parts))
 
 
-def inline(text: str, most: int = 200) -> str:
-    """One line of a user's text, set apart from the direction of what stands around it."""
-    return f"<bdi>{shortened(text, most)}</bdi>"
-
-
-def block(text: str, most: int = MOST_TEXT) -> str:
-    """A user's text as it is, its end cut where it is long."""
-    clean = visible(text)
-    told = f'<p class="more">… and {len(clean) - most:,} more characters.</p>' if len(clean) > most else ""
-    return f'<pre dir="auto">{html.escape(clean[:most])}</pre>{told}'
-
-
 def _kept(steps: tuple[Step, ...]) -> list[tuple[int, Step]]:
     """The steps that are shown, with their numbers: all, or as many from both ends."""
     numbered = list(enumerate(steps, 1))
@@ -146,11 +134,6 @@ def _answers(context: Context) -> str:
     given = inline(answer) if answer is not None else "none"
     wanted = inline(gold) if gold is not None else "not recorded"
     return f"<p>Answer: <strong>{given}</strong> ({verdict}). Gold answer: <strong>{wanted}</strong>.</p>"
-
-
-def picture(svg: str, label: str) -> str:
-    """A picture that scrolls, by keyboard too; ``label`` is no user's text."""
-    return f'<figure tabindex="0" role="group" aria-label="{label}">{svg}</figure>'
 
 
 def _cost(context: Context) -> str:
