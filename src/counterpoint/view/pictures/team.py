@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-import networkx as nx
 from msgspec import Struct
 
 from counterpoint.view.pictures.drawing import frame, place, text_at

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+import pytest
+
+pytest.importorskip("fastapi")
+
+from counterpoint.cli.serve import is_loopback
+from counterpoint.store import Store
+
+COLD_START_S = 2.0
+
+
+class Served:
+    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
+        self.process = process
+        self.url = f"http://127.0.0.1:{port}"
+
+    def post(self, spans: list[dict[str, str]], **headers: str) -> bytes:
+        body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode()
+        sent = Request(f"{self.url}/v1/traces", body, {"content-type": "application/json", **headers})
+        with urlopen(sent, timeout=30) as answer:
+            return answer.read()
+
+    def stop(self, how: int = signal.SIGTERM) -> tuple[int, str]:
+        """Its exit code, and all that it said."""
+        self.process.send_signal(how)
+        _, told = self.process.communicate(timeout=30)
+        return self.process.returncode, told
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**{name: value for name, value in os.environ.items() if name != "COUNTERPOINT_TOKEN"}, **more}
+
+
+def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "counterpoint", "serve", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=60, env=environment(**more)
+    )
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@contextmanager
+def up(*arguments: str, port: int, **more: str) -> Iterator[Served]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "counterpoint", "serve", *arguments],
+        stderr=subprocess.PIPE, text=True, env=environment(**more),
+    )  # fmt: skip
+    try:
+        while True:
+            try:
+                with urlopen(f"http://127.0.0.1:{port}/healthz", timeout=30):
+                    break
+            except URLError:
+                assert process.poll() is None, process.stderr.read() if process.stderr else ""
+                time.sleep(0.01)
+        yield Served(process, port)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    with ExitStack() as stack:
+
+        def start(*arguments: str, **more: str) -> Served:
+            port = free_port()
+            options = ("--port", str(port), "--store", str(tmp_path / "s.db"), *arguments)
+            return stack.enter_context(up(*options, port=port, **more))
+
+        yield start
+
+
+def span(number: int, trace: int = 1) -> dict[str, str]:
+    return {"traceId": f"{trace:032x}", "spanId": f"{number:016x}", "name": "say"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--host", "0.0.0.0"), "COUNTERPOINT_TOKEN"),
+        (("--host", "::"), "COUNTERPOINT_TOKEN"),
+        (("--host", "traces.lan"), "COUNTERPOINT_TOKEN"),
+        (("--token", " "), "the token is empty"),
+        (("-m", "no_such_metric"), "no_such_metric"),
+        (("--host", "203.0.113.7", "--token", "t" * 20), "--host 203.0.113.7"),
+        (("--host", "no.such.host.invalid", "--token", "t" * 20), "--host no.such.host.invalid"),
+    ],
+)
+def test_what_cannot_be_served_is_one_line_and_2(arguments: tuple[str, ...], words: str, tmp_path: Path):
+    done = run(*arguments, "--store", str(tmp_path / "s.db"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert words in done.stderr
+
+
+def test_a_port_that_was_asked_for_and_is_taken_is_one_line_and_2(tmp_path: Path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = run("--port", port, "--store", str(tmp_path / "s.db"))
+    assert done.returncode == 2
+    assert re.fullmatch(rf"counterpoint: --port {port}: is taken; .*\n", done.stderr)
+
+
+def test_without_the_extra_one_line_names_it(tmp_path: Path):
+    code = "import sys; sys.modules['uvicorn'] = None; from counterpoint.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "serve", "--store", str(tmp_path / "s.db")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "counterpoint[serve]" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_other_commands_import_nothing_of_the_server():
+    code = """if True:
+        import sys
+        import counterpoint.cli.serve, counterpoint.store, counterpoint.view.server.security
+        heavy = {"fastapi", "starlette", "uvicorn", "opentelemetry", "google.protobuf"} & set(sys.modules)
+        assert not heavy, heavy
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("host", "known"),
+    [("127.0.0.1", True), ("127.1.2.3", True), ("localhost", True), ("::1", True), ("0.0.0.0", False),
+     ("::", False), ("10.0.0.1", False), ("traces.lan", False), ("localhost.evil.example", False)],
+)  # fmt: skip
+def test_loopback_is_known_by_its_addresses(host: str, known: bool):
+    assert is_loopback(host) == known
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_it_says_what_to_do_takes_spans_and_stops(serve: Callable[..., Served], tmp_path: Path, how: int):
+    server = serve()
+    assert server.post([span(1)]) == b"{}"
+    code, told = server.stop(how)
+    port = server.url.rpartition(":")[2]
+    assert (code, told.splitlines()) == (
+        0,
+        [
+            f"pages: http://localhost:{port}/",
+            f"export OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:{port}",
+            f"store: {tmp_path / 's.db'}",
+            "stopped",
+        ],
+    )
+    with Store(tmp_path / "s.db") as store:
+        assert store.runs().total == 1
+
+
+@pytest.mark.slow
+def test_the_token_is_wanted_and_never_printed(serve: Callable[..., Served]):
+    token = "a-token-of-more-than-16"
+    server = serve("--host", "0.0.0.0", COUNTERPOINT_TOKEN=token)
+    with pytest.raises(URLError, match="401"):
+        server.post([span(1)])
+    assert server.post([span(1)], Authorization=f"Bearer {token}") == b"{}"
+    code, told = server.stop()
+    assert code == 0
+    assert token not in told
+    assert "OTEL_EXPORTER_OTLP_HEADERS" in told
+
+
+def test_the_next_free_port_is_taken_where_none_was_asked_for():
+    from counterpoint.errors import UsageError
+    from counterpoint.view.server.listening import DEFAULT_PORT, bind
+
+    with ExitStack() as stack:
+        try:
+            first = [stack.enter_context(one) for one in bind("127.0.0.1", DEFAULT_PORT)]
+        except UsageError:
+            first = []  # somebody else has it, which does as well
+        found = [stack.enter_context(one) for one in bind("localhost", None)]
+        ports = {one.getsockname()[1] for one in found}
+        assert not ports & {one.getsockname()[1] for one in first}
+        assert DEFAULT_PORT < ports.pop() < DEFAULT_PORT + 20
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc, which tells CPU time apart")
+def test_a_cold_start_takes_at_most_two_seconds(serve: Callable[..., Served]):
+    """Of the processor, since other work on the machine is not ours; perf/receiver.py has the clock's."""
+    server = serve()
+    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
+    assert sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK") < COLD_START_S
+
+
+@pytest.mark.slow
+def test_what_was_acknowledged_survives_kill_9(serve: Callable[..., Served], tmp_path: Path):
+    server = serve()
+    acknowledged: list[int] = []
+    lock = threading.Lock()
+
+    def export(exporter: int) -> None:
+        for batch in range(10_000):
+            numbers = [exporter * 10**6 + batch * 50 + item + 1 for item in range(50)]
+            try:
+                server.post([span(number, trace=exporter + 1) for number in numbers])
+            except (OSError, URLError):
+                return
+            with lock:
+                acknowledged.extend(numbers)
+
+    exporters = [threading.Thread(target=export, args=(number,)) for number in range(4)]
+    for one in exporters:
+        one.start()
+    time.sleep(1.5)
+    server.process.kill()
+    for one in exporters:
+        one.join()
+    assert len(acknowledged) > 200
+    assert set(acknowledged) <= stored(tmp_path / "s.db")
+
+
+def stored(path: Path) -> set[int]:
+    """Numbers of all spans of a store."""
+    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+
+    found = set()
+    with Store(path) as store:
+        for run in store.runs(limit=1000).rows:
+            for group in TracesData.FromString(store.otlp(run.id)).resource_spans:
+                for part in group.scope_spans:
+                    found |= {int.from_bytes(one.span_id, "big") for one in part.spans}
+    return found
