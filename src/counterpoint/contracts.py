@@ -53,6 +53,12 @@ class Reply:
     tokens_out: int | None = None
     model: str = ""
     finish_reason: str = ""
+    tokens_cached: int | None = None
+    """Of the prompt's, those that the server had cached."""
+    tokens_reasoning: int | None = None
+    """Of the completion's, those that were spent on reasoning."""
+    cost_usd: float | None = None
+    """What the server says that it charged."""
 
 
 class ChatModel(Protocol):

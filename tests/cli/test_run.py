@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 
 from counterpoint.adapters import read
+from counterpoint.contracts import Reply
 from counterpoint.models.scripted import scripted_server
 from counterpoint.registry import names
 from counterpoint.runtime.systems import system
@@ -150,7 +152,17 @@ def test_a_learned_wiring_takes_the_place_of_the_topology(run: Run, data: Path, 
         (["gsm9k"], "did you mean 'gsm8k'"),
         (["gsm8k", "--system", "vanila"], "did you mean 'vanilla'"),
         (["gsm8k", "-m", "updr"], "did you mean 'upr'"),
-        (["gsm8k", "--budget-usd", "1"], "--limit"),
+        (["gsm8k", "--budget-usd", "0"], "--budget-usd is a number above 0"),
+        (["gsm8k", "--requests-per-minute", "-1"], "--requests-per-minute is a number above 0"),
+        (["gsm8k", "--tokens-per-minute", "nan"], "--tokens-per-minute is a number above 0"),
+        (["gsm8k", "--timeout", "0"], "timeout"),
+        (["gsm8k", "--model", "simulated(speed=1)"], "simulated has no parameter 'speed'"),
+        (["gsm8k", "--model", "simulated(acuracy=1)"], "did you mean 'accuracy'"),
+        (["gsm8k", "--model", "simulated(accuracy=high)"], "accuracy of a simulated model is a share"),
+        (["gsm8k", "--model", "simulated(verbosity=1.5)"], "verbosity of a simulated model"),
+        (["gsm8k", "--model", "simulated(seed=1)"], "--seeds"),
+        (["gsm8k", "--model", "simulated(accuracy=1"], "not of the form"),
+        (["gsm8k", "--model", "simulate(accuracy=1)"], "did you mean 'simulated'"),
         (["gsm8k", "--format", "html"], "--format"),
         (["gsm8k", "--wiring", "none.json"], "none.json"),
         (["gsm8k", "--base-url", "ftp://x"], "base URL"),
@@ -160,7 +172,8 @@ def test_a_learned_wiring_takes_the_place_of_the_topology(run: Run, data: Path, 
 def test_bad_usage_is_one_line_and_exit_code_2(run: Run, data: Path, words: list[str], message: str):
     name, *more = words
     url = [] if "--base-url" in more else ["--base-url", "http://127.0.0.1:9/v1"]
-    told = run("run", name, "--data", data, "--model", "m", *url, *more)
+    model = [] if "--model" in more else ["--model", "m"]
+    told = run("run", name, "--data", data, *model, *url, *more)
     assert told.code == 2
     assert message in told.err
     assert len(told.err.splitlines()) == 1
@@ -196,9 +209,79 @@ def test_a_simulated_team_runs_without_an_endpoint(run: Run, data: Path, tmp_pat
     told = run(*words, "-o", tmp_path / "r")
     assert told.code == 0
     assert all(trace.correct for trace in read(tmp_path / "r" / "traces.jsonl"))
-    assert (
-        run("run", "gsm8k", "--data", data, "--model", "simulated(speed=1)", "-o", tmp_path / "s").code == 2
+
+
+def test_every_parameter_of_a_simulated_team_is_heard(run: Run, data: Path, tmp_path: Path):
+    model = "simulated(accuracy=0.5, copying=1, stubbornness=0, verbosity=3)"
+    told = run("run", "gsm8k", "--data", data, "--model", model, "--system", "chain(rounds=1)",
+               "--temperature", "0", "--embedder", "hashing", "-o", tmp_path / "r")  # fmt: skip
+    assert told.code == 0
+    assert "warning: a simulated model has no temperature: left out" in told.err
+    for trace in read(tmp_path / "r" / "traces.jsonl"):
+        first, second, *_ = trace.steps
+        assert second.answer == first.answer, "who copies takes the answer of the one that it hears"
+        assert len(first.text.split("\n")[0].split()) == 3
+
+
+def test_a_budget_in_tokens_stops_between_two_calls_and_resume_goes_on(run: Run, data: Path, tmp_path: Path):
+    with scripted_server(lambda _: Reply("The answer is 7.", 90, 10)) as server:
+        words = sent(server, data, tmp_path / "r", "--system", "debate", "--threads", "1")
+        told = run(*words, "--budget-tokens", "700")
+        assert told.code == 2
+        assert told.err.splitlines()[-1] == (
+            "counterpoint: stopped after 1 of 4 questions: the budget of 700 tokens is used up: 700 spent, "
+            "and a further call may take 100 (to go on: --resume)"
+        )
+        assert len(server.requests) == 7
+        again = run(*words, "--budget-tokens", "5000", "--resume")
+        assert again.code == 0
+        assert len(server.requests) == 24
+    assert len(list(read(tmp_path / "r" / "traces.jsonl"))) == 4
+
+
+def test_a_budget_in_dollars_goes_by_what_the_endpoint_charges(run: Run, data: Path, tmp_path: Path):
+    with scripted_server(lambda _: Reply("The answer is 7.", 90, 10, cost_usd=0.25)) as server:
+        words = sent(server, data, tmp_path / "r", "--system", "single", "--threads", "1")
+        told = run(*words, "--budget-usd", "0.6", "-m", "cost_usd", "--format", "json")
+    assert told.code == 2
+    assert "warning: no public price for model 'm'" in told.err
+    assert "0.50 USD" in told.err
+    assert len(server.requests) == 2
+    found = json.loads((tmp_path / "r" / "scores.json").read_text())
+    assert [row["value"] for row in found["rows"]] == [0.25, 0.25]
+
+
+def test_calls_a_minute_are_kept_to(run: Run, data: Path, tmp_path: Path):
+    with scripted_server(reply) as server:
+        run(*sent(server, data, tmp_path / "r", "--system", "single", "--requests-per-minute", "1200"))
+    starts = sorted(request.started_at for request in server.requests)
+    assert len(starts) == 4
+    assert starts[-1] - starts[0] >= 3 * 0.05 - 0.02
+
+
+def test_samples_of_one_prompt_are_asked_for_under_seeds_of_their_own(run: Run, data: Path, tmp_path: Path):
+    words = ["--system", "cot-sc(agents=3)", "--temperature", "0.7", "--seeds", "2", "--limit", "2"]
+    with scripted_server(reply) as server:
+        run(*sent(server, data, tmp_path / "r", *words))
+        first = sorted(json.dumps(request.body) for request in server.requests)
+        run(*sent(server, data, tmp_path / "again", *words))
+        second = sorted(json.dumps(request.body) for request in server.requests[len(first) :])
+    assert len(set(first)) == len(first) == 2 * 2 * 3, "no two requests are the same"
+    assert {json.loads(body)["seed"] for body in first} == {0, 1, 1000, 1001, 2000, 2001}
+    assert second == first
+
+
+def test_temperature_0_and_a_seed_give_the_same_traces_twice(run: Run, data: Path, tmp_path: Path):
+    with scripted_server(reply) as server:
+        for name, threads in (("a", 1), ("b", 8)):
+            words = ["--temperature", "0", "--seeds", "2", "--threads", threads]
+            assert run(*sent(server, data, tmp_path / name, *words)).code == 0
+    first, second = (
+        re.sub(rb'"(started|ended)_at":[0-9.]+', b"", (tmp_path / name / "traces.jsonl").read_bytes())
+        for name in ("a", "b")
     )
+    assert first == second
+    assert {request.body["temperature"] for request in server.requests} == {0.0}
 
 
 @pytest.mark.parametrize("kind", ["systems", "topologies", "protocols", "benchmarks"])
@@ -274,6 +357,11 @@ def test_every_system_runs_on_every_benchmark(run: Run, root: Path, tmp_path: Pa
     for trace in traces:
         found = {(one.source, step.id) for step in trace.steps if step.kind == "agent" for one in step.heard}
         assert found == expected
+        decisions = [step for step in trace.steps if step.kind == "decision"]
+        last = [f"{len(wiring.speaks) - 1}.{agent}" for agent in agents]
+        assert [[one.source for one in step.heard] for step in decisions] == (
+            [] if chosen.protocol == "last" else [last]
+        )
 
 
 @pytest.mark.slow

@@ -16,12 +16,14 @@ from counterpoint.contracts import Example, Reply
 from counterpoint.engine.estimate import REPLY_TOKENS, estimate
 from counterpoint.engine.folder import RunFolder
 from counterpoint.engine.jobs import Plan
-from counterpoint.engine.local import HOPELESS, Report, run
+from counterpoint.engine.local import HOPELESS, Report, dollars, run
 from counterpoint.errors import BudgetExceeded, ModelError, UsageError
+from counterpoint.models.cached import Cached
+from counterpoint.models.limits import Limits
 from counterpoint.models.scripted import Scripted
 from counterpoint.runtime.systems import system
 from counterpoint.runtime.topologies import topology
-from counterpoint.trace import Trace, encode
+from counterpoint.trace import Trace, Usage, encode
 
 FOUR = [Example(f"q{number}", f"What is {number} + 7?", str(number + 7)) for number in range(4)]
 WORDS = Reply("I think so. The answer is 7.", 10, 5, "m")
@@ -103,6 +105,29 @@ def test_samples_of_one_prompt_are_asked_under_different_seeds(tmp_path):
     assert [step.answer for step in report.traces[0].steps[:3]] == ["0", "1000", "2000"]
 
 
+def test_a_cache_keeps_samples_of_one_prompt_apart(tmp_path):
+    class Seeded(Scripted):
+        def __init__(self, seed: int) -> None:
+            super().__init__(f"The answer is {seed}.")
+            self.settings = {"model": "m", "temperature": 0, "seed": seed}
+
+    asked: dict[int, Seeded] = {}
+
+    def models(seed: int, wait: Any) -> Cached:
+        asked[seed] = Seeded(seed)
+        caches.append(Cached(asked[seed], tmp_path / "replies.sqlite"))
+        return caches[-1]
+
+    caches: list[Cached] = []
+    chosen = plan("cot-sc(agents=3)", examples=FOUR[:1])
+    for name, calls in (("first", 1), ("again", 0)):
+        report, _ = sit(chosen, tmp_path / name, models=models)
+        assert [step.answer for step in report.traces[0].steps[:3]] == ["0", "1000", "2000"]
+        assert [len(model.requests) for model in asked.values()] == [calls] * 3
+    for cache in caches:
+        cache.close()
+
+
 def test_the_same_plan_gives_the_same_traces_twice(tmp_path):
     def reply(messages: Any) -> str:
         return f"{sum(map(ord, str(messages))) % 97} words. The answer is 7."
@@ -175,15 +200,72 @@ def test_a_model_that_never_answers_ends_the_run_early(tmp_path):
     assert len(model.requests) <= HOPELESS + 2
 
 
+def dollars_up_to(amount: float) -> Limits:
+    return Limits(budget_usd=amount, price=dollars)
+
+
 def test_a_budget_lets_no_call_begin_that_it_could_not_pay(tmp_path):
     dear = Reply("The answer is 7.", 1_000_000, 0, "gpt-4o-mini")  # .15 USD each
-    report, model = sit(plan("debate"), tmp_path, dear, threads=1, budget_usd=1.0)
-    assert report.stopped == "the budget of 1 USD is spent"
+    report, model = sit(plan("debate"), tmp_path, dear, threads=1, limits=dollars_up_to(1.0))
+    assert report.stopped.startswith("the budget of 1 US dollars is used up: 0.9 spent")
     assert len(model.requests) == 6
     assert report.progress.cost_usd == pytest.approx(0.9)
-    again, model = sit(plan("debate"), tmp_path, dear, resume=True, threads=1, budget_usd=1.4)
+    again, model = sit(plan("debate"), tmp_path, dear, resume=True, threads=1, limits=dollars_up_to(1.4))
     assert len(model.requests) == 3
     assert again.progress.cost_usd == pytest.approx(1.35)
+
+
+def test_a_budget_goes_by_what_the_server_says_that_it_charged(tmp_path):
+    charged = Reply("The answer is 7.", 10, 5, "nobody/knows", cost_usd=0.3)
+    report, _ = sit(plan("debate"), tmp_path, charged, threads=1, limits=dollars_up_to(1.0))
+    assert report.progress.calls == 3
+    assert (report.progress.cost_usd, report.progress.unpriced) == (pytest.approx(0.9), "")
+
+
+def test_a_budget_that_cannot_be_kept_ends_the_run(tmp_path):
+    report, model = sit(plan("single"), tmp_path, WORDS, threads=1, limits=dollars_up_to(1.0))
+    assert "cannot be kept: a reply of 'm'" in report.stopped
+    assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+def test_a_budget_in_tokens_stops_and_more_of_it_goes_on_without_asking_twice(tmp_path, threads):
+    first, asked = sit(plan(), tmp_path, threads=threads, limits=Limits(budget_tokens=200))  # 15 a call
+    assert first.stopped.startswith("the budget of 200 tokens is used up")
+    assert 13 <= len(asked.requests) <= 13 + threads
+    second, further = sit(plan(), tmp_path, resume=True, threads=threads, limits=Limits(budget_tokens=360))
+    assert second.stopped == ""
+    assert len(asked.requests) + len(further.requests) == 24 == second.progress.calls
+    assert len(second.traces) == 4
+
+
+def test_calls_of_all_seeds_share_one_pace(tmp_path):
+    begun = time.monotonic()
+    report, _ = sit(plan("single", seeds=3), tmp_path, limits=Limits(per_minute=60 * 50))  # one in 20 ms
+    assert len(report.traces) == 12
+    assert time.monotonic() - begun >= 11 * 0.02
+
+
+def test_a_wait_for_its_turn_ends_when_the_run_stops(tmp_path):
+    ticks = iter(range(100))
+
+    def watch(progress: Any) -> None:
+        if next(ticks) == 1:
+            raise KeyboardInterrupt
+
+    begun = time.monotonic()
+    report, model = sit(plan(), tmp_path, watch=watch, limits=Limits(per_minute=1))
+    assert time.monotonic() - begun < 10
+    assert (report.stopped, len(model.requests)) == ("interrupted", 1)
+
+
+def test_all_that_a_server_says_of_its_usage_is_in_the_trace_also_after_a_break(tmp_path):
+    said = Reply("The answer is 7.", 100, 30, "m", "stop", 64, 20, 0.002)
+    sit(plan("single"), tmp_path, said)
+    (tmp_path / "traces.jsonl").write_text("")
+    report, model = sit(plan("single"), tmp_path, resume=True)
+    assert model.requests == []
+    assert {trace.steps[0].usage for trace in report.traces} == {Usage(100, 30, 64, 20, 0.002, "m")}
 
 
 def test_a_models_own_budget_ends_the_run_too(tmp_path):

@@ -1,36 +1,58 @@
-"""GEMMAS's point, on a simulated model: teams that are right equally often can work quite differently."""
+"""GEMMAS's point, on a simulated model: teams that are right equally often can work quite differently.
+
+The pair, its parameters, why both are right equally often and what counts as success were fixed before the
+first run: docs/decisions/0007. `perf/same_accuracy.py` runs more seeds; docs/parity.md has what came out.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import counterpoint as cp
 from counterpoint.benchmarks import gsm8k
 from counterpoint.contracts import Example
 from counterpoint.engine.folder import RunFolder
 from counterpoint.engine.jobs import Plan
 from counterpoint.engine.local import run
-from counterpoint.evaluate import evaluate
 from counterpoint.models.simulated import Simulated
-from counterpoint.runtime.systems import system
-from counterpoint.scores import Summary
+from counterpoint.runtime.systems import HONEST, System
+from counterpoint.scores import Scores
 
-QUESTIONS = [Example(f"q{number}", f"What is {number} + 7?", str(number + 7)) for number in range(300)]
+SEEDS = 10
+QUESTIONS = [Example(f"q{number}", f"What is {number} + 7?", str(number + 7)) for number in range(1000)]
+CHAIN = System("chain", "the last of three in a row answers", HONEST, "chain", "last")
+LAYERS = replace(CHAIN, name="layers", topology="layered")
 
 
-def scored(name: str, path: Path) -> dict[str, Summary]:
-    plan = Plan(gsm8k, "gsm8k", QUESTIONS, system(name), {"model": "simulated"})
-    folder = RunFolder(path, plan.config(), resume=False)
-    report = run(plan, folder, lambda seed, wait: Simulated(QUESTIONS, seed=seed), threads=4)
-    folder.close()
-    scores = evaluate(report.traces, ["accuracy", "ids", "upr"], profile="paper", embedder="hashing")
-    return {entry.metric: entry for entry in scores.summary() if entry.system is not None}
+def played(system: System, folder: Path) -> Scores:
+    """Every question under every seed, by the engine."""
+    plan = Plan(gsm8k, "gsm8k", QUESTIONS, system, {"model": "simulated"}, SEEDS)
+    opened = RunFolder(folder, plan.config(), resume=False)
+    try:
+        report = run(
+            plan,
+            opened,
+            lambda seed, wait: Simulated(
+                QUESTIONS, accuracy=0.7, copying=0.8, stubbornness=0.2, verbosity=40, seed=seed
+            ),
+            threads=4,
+        )
+    finally:
+        opened.close()
+    assert report.failures == ()
+    return cp.evaluate(report.traces, ["accuracy", "ids", "upr"], profile="paper", embedder="hashing")
 
 
 @pytest.mark.slow
-def test_two_teams_within_two_points_of_accuracy_differ_clearly_in_diversity_and_waste(tmp_path):
-    mesh, star = scored("vanilla", tmp_path / "mesh"), scored("star", tmp_path / "star")
-    assert abs((mesh["accuracy"].mean or 0) - (star["accuracy"].mean or 0)) <= 0.02
-    assert (star["upr"].ci_high or 1) < (mesh["upr"].ci_low or 0)
-    assert (star["ids"].ci_high or 1) < (mesh["ids"].ci_low or 0)
+def test_two_teams_of_equal_accuracy_differ_clearly_in_diversity_and_waste(tmp_path):
+    layers, chain = played(LAYERS, tmp_path / "layers"), played(CHAIN, tmp_path / "chain")
+    rows = {row.metric: row for row in cp.compare(layers, chain, delta={"accuracy": 0.02}).rows}
+    accuracy, ids, upr = rows["accuracy"], rows["ids"], rows["upr"]
+    assert {row.n for row in rows.values()} == {1000}
+    assert -0.02 < accuracy.ci_low <= accuracy.ci_high < 0.02
+    assert ids.ci_high < -0.05
+    assert upr.ci_low > 0.05
+    assert upr.difference == pytest.approx(0.246 - 0.157, abs=0.02), "as calculated in decision 0007"

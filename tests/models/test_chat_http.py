@@ -263,3 +263,51 @@ def test_two_hundred_calls_at_once_lose_none(waits):
     assert replies == [str(n) for n in range(400)]
     assert len(server.requests) == 400
     assert waits == []
+
+
+def test_what_was_cached_reasoned_and_charged_is_read(waits):
+    turn = Turn("7", tokens_in=100, tokens_out=30, tokens_cached=64, tokens_reasoning=20, cost_usd=0.00125)
+    with scripted_server(turn) as server:
+        reply = asked(server, waits)
+    assert (reply.tokens_cached, reply.tokens_reasoning, reply.cost_usd) == (64, 20, 0.00125)
+
+
+@pytest.mark.parametrize(
+    ("usage", "cached", "reasoning", "cost"),
+    [
+        ('{"prompt_tokens": 9, "prompt_cache_hit_tokens": 5}', 5, None, None),
+        ('{"prompt_tokens": 9, "prompt_tokens_details": null, "prompt_cache_hit_tokens": 5}', 5, None, None),
+        ('{"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 10}}', None, None, None),
+        ('{"prompt_tokens": 9, "prompt_tokens_details": [9]}', None, None, None),
+        ('{"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": -1}}', None, None, None),
+        ('{"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 9}}', None, 9, None),
+        ('{"cost": 0}', None, None, 0.0),
+        ('{"cost": -0.1}', None, None, None),
+        ('{"cost": "0.1"}', None, None, None),
+        ('{"cost": true}', None, None, None),
+        ('{"cost": 1e999}', None, None, None),
+        ('{"cost": NaN}', None, None, None),
+        ('{"prompt_tokens": 99999999999999999999999999}', None, None, None),
+    ],
+)
+def test_parts_of_the_usage_that_cannot_be_are_unknown(usage, cached, reasoning, cost, waits):
+    body = f'{{"choices": [{{"message": {{"content": "7"}}}}], "usage": {usage}}}'
+    with scripted_server(Fault.garbage(body)) as server:
+        reply = asked(server, waits)
+    assert (reply.tokens_cached, reply.tokens_reasoning, reply.cost_usd) == (cached, reasoning, cost)
+    assert reply.tokens_in in (9, None)
+
+
+def test_a_reply_that_quotes_the_key_does_not_hold_it(waits, monkeypatch):
+    key = "my-own-kind-of-key-8471"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with scripted_server(Turn(f"Your key is {key}.", model=f"m-{key}", finish_reason=key)) as server:
+        reply = asked(server, waits)
+    assert reply.text == "Your key is [secret:key]."
+    assert key not in repr(reply)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
+def test_a_timeout_that_cannot_be_is_named(seconds):
+    with pytest.raises(UsageError, match="timeout is a number of seconds above 0"):
+        ChatHTTP("m", base_url="http://127.0.0.1:9/v1", timeout_s=seconds)

@@ -12,7 +12,7 @@ import pytest
 
 from counterpoint.contracts import Reply
 from counterpoint.errors import CounterpointError, ModelError, UsageError
-from counterpoint.models.limits import BudgetExceeded, Limited
+from counterpoint.models.limits import BudgetExceeded, Limited, Limits
 from counterpoint.models.scripted import Fault, Scripted
 
 QUESTION = [{"role": "user", "content": "?"}]
@@ -138,6 +138,7 @@ def test_limits_change_no_settings():
     [
         ({"concurrency": 0}, "concurrency of a chat model is a number above 0, not 0"),
         ({"per_minute": -1.0}, "per_minute"),
+        ({"tokens_per_minute": 0}, "tokens_per_minute"),
         ({"budget_usd": float("nan"), "price": lambda reply: 0.0}, "budget_usd"),
         ({"budget_usd": 1.0}, "needs prices"),
     ],
@@ -145,3 +146,39 @@ def test_limits_change_no_settings():
 def test_limits_that_cannot_be_are_named(limits, told):
     with pytest.raises(UsageError, match=told):
         Limited(Scripted("7"), **limits)
+
+
+def test_tokens_a_minute_space_calls_by_what_they_take():
+    limited = Limited(ten_tokens(), tokens_per_minute=10 * 60 * 100)  # ten tokens in 10 ms
+    begun = time.monotonic()
+    for _ in range(11):
+        limited(QUESTION)
+    assert 0.08 <= time.monotonic() - begun < 1
+
+
+def test_what_was_expected_of_a_call_is_corrected_by_what_it_took():
+    limits, waits = Limits(tokens_per_minute=600), list[float]()  # ten a second
+    for taken in (100, 50, 0):
+        limits.ask(lambda _, taken=taken: Reply("7", taken, 0), QUESTION, waits.append)
+    assert waits == [pytest.approx(10, abs=0.2), pytest.approx(15, abs=0.2)]
+
+
+def test_models_that_share_limits_share_budget_and_pace():
+    limits = Limits(budget_tokens=25)
+    limits.enter(Reply("6", 7, 3))
+    limits.ask(ten_tokens(), QUESTION)
+    with pytest.raises(BudgetExceeded, match="20 spent"):
+        limits.ask(ten_tokens(), QUESTION)
+    assert limits.calls == 2
+
+
+def test_a_pause_that_is_broken_off_ends_the_call_before_it_was_begun():
+    def stop(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    limits, model = Limits(per_minute=1, budget_tokens=30, concurrency=1), ten_tokens()
+    limits.ask(model, QUESTION, stop)
+    with pytest.raises(KeyboardInterrupt):
+        limits.ask(model, QUESTION, stop)
+    assert len(model.requests) == 1
+    assert limits.ask(model, QUESTION, lambda seconds: None).text == "7"

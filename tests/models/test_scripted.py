@@ -82,3 +82,8 @@ def test_threads_share_a_script_without_losing_or_repeating_a_reply():
     for thread in threads:
         thread.join()
     assert sorted(map(int, said)) == list(range(100))
+
+
+def test_a_reply_is_given_with_all_that_it_says_of_its_usage():
+    said = Reply("7", 100, 30, "m", "stop", 64, 20, 0.5)
+    assert Scripted(said)(QUESTION) == said

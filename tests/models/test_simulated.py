@@ -128,7 +128,15 @@ def test_a_question_that_it_does_not_know_is_an_error():
 
 @pytest.mark.parametrize(
     ("parameters", "told"),
-    [({"accuracy": 1.1}, "accuracy"), ({"copying": -1}, "copying"), ({"verbosity": -1}, "verbosity")],
+    [
+        ({"accuracy": 1.1}, "accuracy"),
+        ({"accuracy": "high"}, "accuracy"),
+        ({"accuracy": True}, "accuracy"),
+        ({"copying": -1}, "copying"),
+        ({"stubbornness": float("nan")}, "stubbornness"),
+        ({"verbosity": -1}, "verbosity"),
+        ({"verbosity": 2.5}, "verbosity"),
+    ],
 )
 def test_parameters_that_cannot_be_are_named(parameters, told):
     with pytest.raises(UsageError, match=f"{told} of a simulated model"):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import platform
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,19 +13,21 @@ import typer
 
 from counterpoint.cli import options
 from counterpoint.cli.output import choose, console, say, say_some, write_text
+from counterpoint.cli.run_models import choose_models, in_process
 from counterpoint.cli.score import FORMATS, show
 from counterpoint.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from counterpoint.engine.jobs import Plan
     from counterpoint.engine.local import Models, Progress, Report
+    from counterpoint.models.limits import Limits
     from counterpoint.scores import Scores
 
 
 def run(
     benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help="See: counterpoint list benchmarks.")],
     data: Annotated[str, typer.Option("--data", metavar="PATH", help="The benchmark's file or folder.")],
-    model: Annotated[str, typer.Option("--model", metavar="NAME", help="The model's name at the endpoint.")],
+    model: Annotated[str, typer.Option("--model", metavar="NAME", help="At the endpoint; or simulated.")],
     system: Annotated[
         str, typer.Option("--system", metavar="NAME", help="vanilla, 'layered(layers=3)', ...")
     ] = "vanilla",
@@ -61,8 +61,21 @@ def run(
     ] = 8,
     budget_usd: Annotated[
         float | None,
-        typer.Option("--budget-usd", metavar="X", min=0, help="Begin no call once so much is spent."),
+        typer.Option("--budget-usd", metavar="X", help="Begin no call that might not be covered by it."),
     ] = None,
+    budget_tokens: Annotated[
+        int | None,
+        typer.Option("--budget-tokens", metavar="N", min=1, help="The same in tokens, prompts included."),
+    ] = None,
+    requests_per_minute: Annotated[
+        float | None, typer.Option("--requests-per-minute", metavar="N", help="At most so many calls.")
+    ] = None,
+    tokens_per_minute: Annotated[
+        float | None, typer.Option("--tokens-per-minute", metavar="N", help="At most about so many tokens.")
+    ] = None,
+    timeout_s: Annotated[
+        float, typer.Option("--timeout", metavar="S", help="Seconds of silence that end an attempt.")
+    ] = 60.0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the folder.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what the run would take, and ask nothing.")
@@ -95,18 +108,24 @@ def run(
     if dry_run:
         tell_estimate(plan, format)
         return
-    if not quiet:
-        warn(plan)
-    check_budget(budget_usd, model)
+    within = {
+        "per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute,
+        "budget_tokens": budget_tokens, "budget_usd": budget_usd,
+    }  # fmt: skip
     asked = {
-        "data": data, "split": "test", "limit": limit, "threads": threads, "budget_usd": budget_usd,
+        "data": data, "split": "test", "limit": limit, "threads": threads, **within, "timeout_s": timeout_s,
         "base_url": base_url, "metrics": list(metrics or ()), "profile": profile, "embedder": embedder,
     }  # fmt: skip
-    models = choose_models(plan, base_url, api_key_env)
+    limits = make_limits(within)
+    models = choose_models(plan, base_url=base_url, api_key_env=api_key_env, timeout_s=timeout_s)
+    if output is None:
+        raise UsageError("a run needs a folder for its traces: -o FOLDER (or --dry-run)")
+    if not quiet:
+        warn(plan, budget_usd)
     with programs(plan) as ready:
         report = play_all(
             ready, models, asked,
-            folder=output, resume=resume, threads=threads, budget_usd=budget_usd, quiet=quiet,
+            folder=output, resume=resume, threads=threads, limits=limits, quiet=quiet,
         )  # fmt: skip
     scores = print_scores(plan, report, metrics, profile, embedder, format, output)
     finish(report, scores, output, quiet=quiet)
@@ -151,20 +170,34 @@ def make_plan(
     return plan
 
 
-def warn(plan: Plan) -> None:
-    """Say what will make the numbers mean less than they seem to."""
-    if plan.system.name == "cot-sc" and plan.model.get("temperature") == 0:
-        say("warning: cot-sc takes several samples of one prompt: at temperature 0 all may be the same")
-
-
-def check_budget(budget_usd: float | None, model: str) -> None:
-    """A UsageError where a budget could not be kept, for the model has no public price."""
+def warn(plan: Plan, budget_usd: float | None) -> None:
+    """Say what will make the numbers mean less than they seem to, or end the run early."""
     from counterpoint.metrics.outcome import price_usd
     from counterpoint.trace import Usage
 
+    model = str(plan.model["model"])
+    if plan.system.name == "cot-sc" and plan.model.get("temperature") == 0:
+        say("warning: cot-sc takes several samples of one prompt: at temperature 0 all may be the same")
+    given = [name for name in ("temperature", "max_tokens") if name in plan.model]
+    if given and model.startswith("simulated") and in_process(model):
+        say(f"warning: a simulated model has no {' and no '.join(given)}: left out")
     price = price_usd(Usage(1, 1, model=model))
     if budget_usd is not None and isinstance(price, str):
-        raise UsageError(f"--budget-usd cannot be kept: {price}; use --limit instead")
+        say(f"warning: {price}: unless the endpoint says what a call costs, the run ends at the first reply; "
+            "--budget-tokens needs no price")  # fmt: skip
+
+
+def make_limits(within: dict[str, Any]) -> Limits:
+    """Rates and budgets as the options say; a UsageError names one that cannot be."""
+    from counterpoint.engine.local import dollars
+    from counterpoint.models.limits import Limits
+
+    options = {"per_minute": "--requests-per-minute"}
+    for name, value in within.items():
+        if value is not None and not 0 < value < float("inf"):
+            option = options.get(name, "--" + name.replace("_", "-"))
+            raise UsageError(f"{option} is a number above 0, not {value:g}")
+    return Limits(**within, price=dollars)
 
 
 def tell_estimate(plan: Plan, format: str) -> None:
@@ -203,51 +236,15 @@ def programs(plan: Plan) -> Iterator[Plan]:
         yield replace(plan, run_program=sandbox.run)
 
 
-def choose_models(plan: Plan, base_url: str, api_key_env: str) -> Models:
-    """The endpoint's model; ``simulated(accuracy=0.8)`` is in this process, to try things out at no cost."""
-    from counterpoint.models.simulated import Simulated
-    from counterpoint.registry import parse_call
-
-    name = str(plan.model["model"])
-    if not re.fullmatch(r"simulated(\(.*\))?", name):
-        return http_models(plan, base_url, api_key_env)
-    _, parameters = parse_call(name, "model")
-    try:
-        Simulated(plan.examples, **parameters)
-    except TypeError as error:
-        raise UsageError(f"--model {name}: {error}") from None
-    return lambda seed, wait: Simulated(plan.examples, **{**parameters, "seed": seed})
-
-
-def http_models(plan: Plan, base_url: str, api_key_env: str) -> Models:
-    """The endpoint's model under each seed; all of them share its connections."""
-    from counterpoint.models.chat_http import ChatHTTP
-
-    first = ChatHTTP(
-        str(plan.model["model"]),
-        base_url=base_url,
-        api_key_env=api_key_env,
-        temperature=plan.model.get("temperature"),
-        max_tokens=plan.model.get("max_tokens"),
-    )
-
-    def model(seed: int, wait: Callable[[float], object]) -> ChatHTTP:
-        one = copy.copy(first)
-        one.seed, one.wait = seed, wait
-        return one
-
-    return model
-
-
 def play_all(
     plan: Plan,
     models: Models,
     asked: dict[str, Any],
     *,
-    folder: Path | None,
+    folder: Path,
     resume: bool,
     threads: int,
-    budget_usd: float | None,
+    limits: Limits,
     quiet: bool,
 ) -> Report:
     """Play the plan in its folder, with a bar on a terminal."""
@@ -256,8 +253,6 @@ def play_all(
     from counterpoint.engine.local import run as play
     from counterpoint.runtime.roles import roles_id
 
-    if folder is None:
-        raise UsageError("a run needs a folder for its traces: -o FOLDER (or --dry-run)")
     config = {
         "schema": "counterpoint.run/1",
         "counterpoint": __version__,
@@ -270,7 +265,7 @@ def play_all(
     opened = RunFolder(folder, config, resume=resume)
     try:
         with bar(quiet) as watch:
-            return play(plan, opened, models, threads=threads, budget_usd=budget_usd, watch=watch)
+            return play(plan, opened, models, threads=threads, limits=limits, watch=watch)
     finally:
         opened.close()
 
@@ -362,4 +357,7 @@ def finish(report: Report, scores: Scores, output: Path | None, *, quiet: bool) 
             f"go on with --resume")  # fmt: skip
         raise typer.Exit(130)
     if report.stopped:
-        raise ModelError(f"stopped: {report.stopped}")
+        raise ModelError(
+            f"stopped after {report.progress.done} of {report.progress.questions} questions: "
+            f"{report.stopped} (to go on: --resume)"
+        )

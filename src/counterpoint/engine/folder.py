@@ -18,6 +18,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,14 +77,11 @@ class RunFolder:
 
     def add_reply(self, job: str, call: str, reply: TimedReply) -> TimedReply:
         """Put a reply on the disk; what is returned has its secrets masked, as it would be read again."""
-        kept = TimedReply(
+        kept = replace(
+            reply,
             text=mask(_clean(reply.text)),
-            tokens_in=reply.tokens_in,
-            tokens_out=reply.tokens_out,
-            model=reply.model,
-            finish_reason=reply.finish_reason,
-            started_at=reply.started_at,
-            ended_at=reply.ended_at,
+            model=mask(_clean(reply.model)),
+            finish_reason=mask(_clean(reply.finish_reason)),
         )
         self._append({"event": "call", "job": job, "call": call, "reply": kept})
         self.replies[job, call] = kept

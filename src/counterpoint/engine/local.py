@@ -23,7 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -32,10 +32,11 @@ from counterpoint.engine.folder import RunFolder, call_key
 from counterpoint.engine.jobs import Job, Plan
 from counterpoint.errors import BudgetExceeded, CounterpointError, ModelError
 from counterpoint.metrics.outcome import price_usd
+from counterpoint.models.limits import Limits
 from counterpoint.runtime.play import TimedReply
 from counterpoint.trace import Trace, Usage
 
-__all__ = ["Failure", "Models", "Progress", "Report", "run"]
+__all__ = ["Failure", "Models", "Progress", "Report", "dollars", "run"]
 
 Models = Callable[[int, Callable[[float], object]], ChatModel]
 """``models(seed, wait)``: the chat model for a seed; ``wait(seconds)`` is how it pauses between attempts."""
@@ -106,7 +107,7 @@ def run(
     models: Models,
     *,
     threads: int = 8,
-    budget_usd: float | None = None,
+    limits: Limits | None = None,
     watch: Callable[[Progress], None] = lambda progress: None,
 ) -> Report:
     """Play every job of the plan that the folder has no whole trace of.
@@ -116,36 +117,29 @@ def run(
     folder: where replies and traces are kept; those that are there already are used.
     models: the chat model for a seed.
     threads: questions under way at once.
-    budget_usd: no call is begun once this much is spent, earlier sittings included.
+    limits: rates, and budgets of which earlier sittings' replies are a part.
     watch: told how far the run is, several times a second, in the calling thread.
 
     Raises
     ------
     UsageError: the folder cannot be written; another error of ours that is not a model's ends the run too.
     """
-    return _Run(plan, folder, models, budget_usd).go(threads, watch)
+    return _Run(plan, folder, models, limits or Limits()).go(threads, watch)
 
 
 class _Run:
-    def __init__(
-        self,
-        plan: Plan,
-        folder: RunFolder,
-        models: Models,
-        budget_usd: float | None,
-    ) -> None:
-        self.plan, self.folder, self.models, self.budget_usd = plan, folder, models, budget_usd
+    def __init__(self, plan: Plan, folder: RunFolder, models: Models, limits: Limits) -> None:
+        self.plan, self.folder, self.models, self.limits = plan, folder, models, limits
         self.lock = threading.Lock()
         self.progress = Progress(questions=len(plan.jobs))
         self.stopped = ""
         self.stopping = threading.Event()
         self.broken: CounterpointError | None = None
-        self.under_way = 0
-        self.dearest = 0.0
         self.failures: dict[str, list[Failure]] = {}
         self.by_seed: dict[int, ChatModel] = {}
         for reply in folder.replies.values():
             self.progress.add(reply, _price(reply))
+            limits.enter(reply)
 
     def go(self, threads: int, watch: Callable[[Progress], None]) -> Report:
         jobs = {job.key: job for job in self.plan.jobs}
@@ -248,44 +242,32 @@ class _Run:
 
     def ask(self, job: Job, call: str, messages: Sequence[Mapping[str, Any]], seed: int) -> TimedReply:
         """A new reply, kept; raises _Stop where no further call may be begun."""
-        self._begin()
-        started = time.time()
         try:
-            reply = self._model(seed)(messages)
-        except BaseException as error:
+            timed = self.limits.ask(lambda asked: self._timed(asked, seed), messages, self._wait)
+        except ModelError as error:
             self._count_failure(error)
             raise
-        timed = TimedReply(
-            reply.text, reply.tokens_in, reply.tokens_out, reply.model, reply.finish_reason,
-            started_at=started, ended_at=time.time(),
-        )  # fmt: skip
-        kept = self.folder.add_reply(job.key, call, timed)
-        price = _price(kept)
+        kept = self.folder.add_reply(job.key, call, cast(TimedReply, timed))
         with self.lock:
-            self.progress.add(kept, price)
+            self.progress.add(kept, _price(kept))
             self.progress.asked_now += 1
-            self.dearest = max(self.dearest, price if isinstance(price, float) else 0.0)
-            self.under_way -= 1
         return kept
 
-    def _count_failure(self, error: BaseException) -> None:
+    def _timed(self, messages: Sequence[Mapping[str, Any]], seed: int) -> TimedReply:
+        """A new reply; nothing is asked any more once the run stops."""
+        if self.stopping.is_set():
+            raise _Stop
+        started = time.time()
+        reply = self._model(seed)(messages)
+        fields = {name: getattr(reply, name) for name in Reply.__dataclass_fields__}
+        return TimedReply(**fields, started_at=started, ended_at=time.time())
+
+    def _count_failure(self, error: ModelError) -> None:
         with self.lock:
-            self.under_way -= 1
-            self.progress.failed_calls += isinstance(error, ModelError)
+            self.progress.failed_calls += 1
             hopeless = not self.progress.calls and self.progress.failed_calls >= HOPELESS
         if hopeless:
             self._stop(f"none of the first {HOPELESS} calls was answered: {error}")
-
-    def _begin(self) -> None:
-        with self.lock:
-            if self.budget_usd is not None and not self.stopped:
-                expected = self.progress.cost_usd + (self.under_way + 1) * self.dearest
-                if expected > self.budget_usd or self.progress.cost_usd >= self.budget_usd:
-                    self.stopped = f"the budget of {self.budget_usd:g} USD is spent"
-                    self.stopping.set()
-            if self.stopped:
-                raise _Stop
-            self.under_way += 1
 
     def _model(self, seed: int) -> ChatModel:
         with self.lock:
@@ -312,8 +294,22 @@ class _Asker:
         return self.run.ask(self.job, call, messages, self.job.seed + SAMPLE_SEEDS * times)
 
 
+def dollars(reply: Reply) -> float | None:
+    """What a reply cost: as its server says, else by the model's public price; what `Limits` go by."""
+    price = _price(reply)
+    return None if isinstance(price, str) else price
+
+
 def _price(reply: Reply) -> float | str:
-    return price_usd(Usage(reply.tokens_in, reply.tokens_out, model=reply.model or None))
+    return price_usd(
+        Usage(
+            tokens_in=reply.tokens_in,
+            tokens_out=reply.tokens_out,
+            tokens_cached=reply.tokens_cached,
+            cost_usd=reply.cost_usd,
+            model=reply.model or None,
+        )
+    )
 
 
 def _errors(trace: Trace) -> list[tuple[str, str]]:

@@ -162,15 +162,21 @@ class Answer:
         return {"id": self._call_id(index), "type": "function", "function": function}
 
     def _chat_usage(self) -> Json:
-        total = self.tokens_in + self.tokens_out
-        return {"prompt_tokens": self.tokens_in, "completion_tokens": self.tokens_out, "total_tokens": total}
+        turn, total = self.turn, self.tokens_in + self.tokens_out
+        usage: Json = {"prompt_tokens": self.tokens_in, "completion_tokens": self.tokens_out}
+        usage["total_tokens"] = total
+        if turn.tokens_cached is not None:
+            usage["prompt_tokens_details"] = {"cached_tokens": turn.tokens_cached}
+        if turn.tokens_reasoning is not None:
+            usage["completion_tokens_details"] = {"reasoning_tokens": turn.tokens_reasoning}
+        return usage if turn.cost_usd is None else {**usage, "cost": turn.cost_usd}
 
     def _response_usage(self) -> Json:
         return {
             "input_tokens": self.tokens_in,
-            "input_tokens_details": {"cached_tokens": 0},
+            "input_tokens_details": {"cached_tokens": self.turn.tokens_cached or 0},
             "output_tokens": self.tokens_out,
-            "output_tokens_details": {"reasoning_tokens": 0},
+            "output_tokens_details": {"reasoning_tokens": self.turn.tokens_reasoning or 0},
             "total_tokens": self.tokens_in + self.tokens_out,
         }
 

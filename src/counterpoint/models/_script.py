@@ -42,6 +42,12 @@ class Turn:
     """Empty: the model that was asked for."""
     finish_reason: str = ""
     """Empty: ``tool_calls`` or ``stop``."""
+    tokens_cached: int | None = None
+    """Of the prompt tokens; sent only where it is given, as are the next two."""
+    tokens_reasoning: int | None = None
+    """Of the completion tokens."""
+    cost_usd: float | None = None
+    """Sent as OpenRouter sends it."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +147,9 @@ def _turn(line: Line) -> Turn | Fault:
             tokens_out=line.tokens_out,
             model=line.model,
             finish_reason=line.finish_reason,
+            tokens_cached=line.tokens_cached,
+            tokens_reasoning=line.tokens_reasoning,
+            cost_usd=line.cost_usd,
         )
     if isinstance(line, Sequence):
         calls = tuple(call for call in line if isinstance(call, ToolCall))

@@ -6,7 +6,8 @@
 Conventions
 -----------
 * What was set is sent; what is None is left out, so that the server's default holds.
-* The key comes from an environment variable, and is in no field, repr, error or log of ours.
+* The key comes from an environment variable, and is in no field, repr, error or log of ours, nor in a reply
+  that quotes it.
 * Any number of threads may call one model; they share its connections.
 
 What counts
@@ -15,7 +16,8 @@ What counts
   429 and 5xx; refused, broken and silent connections; answers that are no chat completion.
   Not tried again: other 4xx, an exhausted quota, a wait of more than `LONGEST_WAIT_S`.
 * A refusal is a reply with finish reason ``refusal``; a reply cut short says so by its finish reason, too.
-* Tokens are those of the attempt that succeeded, as the server says; numbers that cannot be are None.
+* Tokens (cached and reasoning ones too) and cost are those of the attempt that succeeded, as the server says;
+  what it does not say, and numbers that cannot be, are None.
 
 Source: ours.
 """
@@ -27,7 +29,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -48,6 +50,8 @@ LONGEST_WAIT_S = 120.0
 _FIRST_WAIT_S = 0.5
 _LONGEST_BACKOFF_S = 30.0
 _LONGEST_QUOTE = 300
+_MOST_TOKENS = 10**12
+"""No call took more; a larger number is no count."""
 _SHORTEST_KEY = 6
 """What stands in for a key ("none", "x") may also be a word of the message."""
 _OURS = frozenset({"messages", "model", "n", "stream"})
@@ -88,6 +92,8 @@ class ChatHTTP:
                 f"the base URL of {parts.hostname} holds a login or a query: "
                 f"put the key into the environment variable {self.api_key_env}"
             )
+        if not 0 < self.timeout_s < float("inf"):
+            raise UsageError(f"a timeout is a number of seconds above 0, not {self.timeout_s!r}")
         if wrong := sorted(_OURS & set(self.extra)):
             raise UsageError(f"extra settings of a chat model cannot be {', '.join(wrong)}: those are fixed")
         self._key = os.environ.get(self.api_key_env, "").strip()
@@ -136,7 +142,11 @@ class ChatHTTP:
         except openai.OpenAIError as error:
             return _Failure(f"the connection failed: {self._quote(error.__cause__ or error)}")
         answer = _read(response.content)
-        return answer if isinstance(answer, Reply) else _Failure(f"{answer}: {self._quote(response.text)}")
+        if isinstance(answer, Reply):
+            said = (answer.text, answer.model, answer.finish_reason)
+            text, model, reason = (self._without_key(one) for one in said)
+            return replace(answer, text=text, model=model, finish_reason=reason)
+        return _Failure(f"{answer}: {self._quote(response.text)}")
 
     def _refused(self, error: APIStatusError) -> _Failure:
         status, asked_s = error.status_code, _retry_after(error.response.headers)
@@ -149,11 +159,11 @@ class ChatHTTP:
 
     def _quote(self, told: object) -> str:
         """What somebody else said, on one line, short, and without the key."""
-        text = " ".join(str(told).split())
-        if len(self._key) >= _SHORTEST_KEY:
-            text = text.replace(self._key, "[secret:key]")
-        text = mask(text)
+        text = mask(self._without_key(" ".join(str(told).split())))
         return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
+
+    def _without_key(self, text: str) -> str:
+        return text.replace(self._key, "[secret:key]") if len(self._key) >= _SHORTEST_KEY else text
 
 
 @dataclass(frozen=True)
@@ -196,14 +206,27 @@ def _read(content: bytes) -> Reply | str:
         return "the answer has no choices" if choices == [] else "the answer is no chat completion"
     refusal = message.get("refusal")
     usage = answer.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
     return Reply(
         text=_text(message.get("content")) or _text(refusal),
-        tokens_in=_count(usage.get("prompt_tokens")),
-        tokens_out=_count(usage.get("completion_tokens")),
         model=_text(answer.get("model")),
         finish_reason="refusal" if refusal else _text(choice.get("finish_reason")),
+        **_used(usage if isinstance(usage, dict) else {}),
     )
+
+
+def _used(usage: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers of a reply: OpenAI's names, DeepSeek's for what was cached, OpenRouter's for the cost."""
+    tokens_in, tokens_out = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    shown, said = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+    cached = shown.get("cached_tokens") if isinstance(shown, dict) else usage.get("prompt_cache_hit_tokens")
+    reasoning = said.get("reasoning_tokens") if isinstance(said, dict) else None
+    return {
+        "tokens_in": tokens_in,
+        "tokens_out": tokens_out,
+        "tokens_cached": _count(cached, tokens_in),
+        "tokens_reasoning": _count(reasoning, tokens_out),
+        "cost_usd": _dollars(usage.get("cost")),
+    }
 
 
 def _text(value: Any) -> str:
@@ -213,9 +236,18 @@ def _text(value: Any) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _count(number: Any) -> int | None:
-    """A number of tokens; None for what cannot be one."""
-    return number if isinstance(number, int) and not isinstance(number, bool) and number >= 0 else None
+def _count(number: Any, whole: int | None = None) -> int | None:
+    """A number of tokens, a part of ``whole`` where that is known; None for what cannot be one."""
+    if not isinstance(number, int) or isinstance(number, bool):
+        return None
+    return number if 0 <= number <= (_MOST_TOKENS if whole is None else whole) else None
+
+
+def _dollars(amount: Any) -> float | None:
+    """What was charged; None for what cannot be that."""
+    if not isinstance(amount, int | float) or isinstance(amount, bool):
+        return None
+    return float(amount) if math.isfinite(amount) and amount >= 0 else None
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -74,6 +74,9 @@ class Scripted:
             tokens_out=answer.tokens_out,
             model=turn.model or "scripted",
             finish_reason=turn.finish_reason or "stop",
+            tokens_cached=turn.tokens_cached,
+            tokens_reasoning=turn.tokens_reasoning,
+            cost_usd=turn.cost_usd,
         )
 
 

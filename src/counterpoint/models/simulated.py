@@ -89,9 +89,9 @@ class Simulated:
     ) -> None:
         shares = {"accuracy": accuracy, "copying": copying, "stubbornness": stubbornness}
         for name, share in shares.items():
-            if not 0 <= share <= 1:
+            if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
                 raise UsageError(f"{name} of a simulated model is a share from 0 to 1, not {share!r}")
-        if verbosity < 0:
+        if isinstance(verbosity, bool) or not isinstance(verbosity, int) or verbosity < 0:
             raise UsageError(f"verbosity of a simulated model is a number of words, not {verbosity!r}")
         # The longest task first: one that contains another is the one that was asked.
         self.examples = sorted(examples, key=lambda example: -len(example.task))

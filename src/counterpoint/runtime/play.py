@@ -29,7 +29,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -38,6 +38,8 @@ from counterpoint.contracts import Benchmark, ChatModel, Example, Reply, Wiring
 from counterpoint.errors import ModelError, UsageError
 from counterpoint.runtime.wirings import check_wiring, speaking_order
 from counterpoint.trace import Call, Step, Trace, Transfer, Usage
+
+Amount = TypeVar("Amount", int, float)
 
 __all__ = ["Agent", "Discussion", "DiscussionProtocol", "Ran", "Task", "TimedReply", "play", "speak", "talk"]
 
@@ -298,10 +300,14 @@ class _Turn:
         return Usage(
             tokens_in=_sum([reply.tokens_in for reply in self.replies]),
             tokens_out=_sum([reply.tokens_out for reply in self.replies]),
+            tokens_cached=_sum([reply.tokens_cached for reply in self.replies]),
+            tokens_reasoning=_sum([reply.tokens_reasoning for reply in self.replies]),
+            cost_usd=_sum([reply.cost_usd for reply in self.replies]),
             model=self.replies[-1].model or None,
         )
 
 
-def _sum(amounts: Sequence[int | None]) -> int | None:
+def _sum(amounts: Sequence[Amount | None]) -> Amount | None:
+    """The total; None where a part of it is not known."""
     known = [amount for amount in amounts if amount is not None]
-    return sum(known) if known and len(known) == len(amounts) else None
+    return sum(known[1:], known[0]) if known and len(known) == len(amounts) else None
