@@ -9,12 +9,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from counterpoint.adapters._reading import Reading, read
+    from counterpoint.adapters._reading import Reading, read, read_source
     from counterpoint.adapters._source import source
     from counterpoint.adapters._writing import write
     from counterpoint.adapters.chat import from_messages
 
-__all__ = ["TABLE", "Reading", "from_messages", "read", "source", "write"]
+__all__ = ["TABLE", "Reading", "from_messages", "read", "read_source", "source", "write"]
 
 TABLE: dict[str, str] = {
     "native": "counterpoint.adapters.native",
@@ -62,6 +62,7 @@ _HOME = {
     "Reading": "_reading",
     "from_messages": "chat",
     "read": "_reading",
+    "read_source": "_reading",
     "source": "_source",
     "write": "_writing",
 }

@@ -23,7 +23,7 @@ from counterpoint.errors import TraceError, UsageError
 from counterpoint.registry import lookup, names
 from counterpoint.trace import Trace, select_agents, tidy
 
-__all__ = ["Reading", "read"]
+__all__ = ["Reading", "read", "read_source"]
 
 Path = str | os.PathLike[str]
 
@@ -81,6 +81,12 @@ def read(
         options={"name_key": name_key, "role_key": role_key, "max_bytes": max_bytes},
         group_by=group_by,
     )
+
+
+def read_source(source: Source, format: str, *, id: str) -> Iterator[Trace | TraceError]:
+    """What `read` gives of a file called ``id`` with this content, for content that stands in no file."""
+    for item in _numbered(lookup("adapter", format).read(source), source.name, id, format):
+        yield tidy(item) if isinstance(item, Trace) else item
 
 
 class Reading(Iterator[Trace]):
@@ -159,7 +165,7 @@ class Reading(Iterator[Trace]):
                     yield from self._pass_over(file, source)
                     return
                 self.detected[file.path] = name
-                yield from _numbered(lookup("adapter", name).read(source), file, name)
+                yield from _numbered(lookup("adapter", name).read(source), source.name, file.id, name)
         except UNREADABLE as error:
             yield TraceError(f"could not be read: {_reason(error)}", source=file.path)
         except Exception as error:
@@ -245,7 +251,9 @@ def _detect(source: Source) -> str | None:
     return None
 
 
-def _numbered(items: Iterator[Trace | TraceError], file: File, format: str) -> Iterator[Trace | TraceError]:
+def _numbered(
+    items: Iterator[Trace | TraceError], path: str, id: str, format: str
+) -> Iterator[Trace | TraceError]:
     """The traces with id, source and format; numbered where the file holds several records.
 
     A record that cannot be read keeps its number. Traces with a trace id are no records: they count alone.
@@ -254,7 +262,7 @@ def _numbered(items: Iterator[Trace | TraceError], file: File, format: str) -> I
     made = failed = 0
     for item in items:
         if waiting is not None and not _beside(waiting, item):
-            yield _named(waiting, f"{file.id}#1", format)
+            yield _named(waiting, f"{id}#1", format)
             waiting = None
         if isinstance(item, TraceError):
             failed += 1
@@ -266,11 +274,11 @@ def _numbered(items: Iterator[Trace | TraceError], file: File, format: str) -> I
             # Whether its id takes a number is known once the next record is there.
             waiting = item
         else:
-            yield _named(item, f"{file.id}#{number}", format)
+            yield _named(item, f"{id}#{number}", format)
     if waiting is not None:
-        yield _named(waiting, file.id, format)
+        yield _named(waiting, id, format)
     if not made + failed:
-        yield TraceError("holds no trace", source=file.path)
+        yield TraceError("holds no trace", source=path)
 
 
 def _beside(trace: Trace, item: Trace | TraceError) -> bool:
