@@ -119,11 +119,27 @@
   function swap(fresh) {
     const focused = document.activeElement;
     const before = main.dataset.told;
+    const seen = anchors();
     morph(main, fresh);
+    const kept = seen.find(({ element }) => element.isConnected);
+    if (kept) scrollBy(0, kept.element.getBoundingClientRect().top - kept.top);
     if (focused && focused !== document.activeElement && focused !== document.body) {
       (focused.isConnected ? focused : main).focus({ preventScroll: true });
     }
     if (main.dataset.told !== before) say(main.dataset.told || "");
+  }
+
+  // What stands at the top of the window, and all around it, from the inside out: it stays where it is, though
+  // something grows above it. Not where the page is at its beginning, where what is new is looked for.
+  function anchors() {
+    const found = [];
+    for (let y = 4; scrollY > 0 && y < innerHeight && !found.length; y += 24) {
+      let element = document.elementFromPoint(innerWidth / 2, y);
+      for (; element && element !== main && main.contains(element); element = element.parentElement) {
+        found.push({ element, top: element.getBoundingClientRect().top });
+      }
+    }
+    return found;
   }
 
   // Makes `old` like `fresh`, keeping every element of `old` that has a counterpart: the one of the same id, else

@@ -1,0 +1,363 @@
+"""The web view in a real browser: it works by mouse, by keyboard, without script, and while runs arrive."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from pages_world import EVIL, claim, evil, put, score, scored, trace
+
+from counterpoint.view.server.layout import key_of
+
+pytestmark = pytest.mark.slow
+
+FOCUSABLE = "a[href], button, input:not([type=hidden]), select, summary, [tabindex='0']"
+REACHABLE = f"""() => {{
+    const seen = [...document.querySelectorAll({FOCUSABLE!r})].filter(
+        (one) => one.tabIndex >= 0 && one.checkVisibility());
+    const groups = new Set();
+    return seen.filter((one) => {{
+        if (one.type !== "radio") return true;
+        if (groups.has(one.name)) return false;
+        groups.add(one.name);
+        return true;
+    }}).length;
+}}"""
+FOCUSED = """() => {
+    const one = document.activeElement;
+    if (!one || one === document.body) return null;
+    one.dataset.reached = "yes";
+    const style = getComputedStyle(one);
+    const box = one.getBoundingClientRect();
+    return {
+        name: one.nodeName, seen: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0,
+        inside: box.right > 0 && box.bottom > 0 && box.left < innerWidth && box.top < innerHeight,
+        label: one.getAttribute("aria-label") || one.textContent.trim() || one.labels?.[0]?.textContent || "",
+    };
+}"""
+CONTRAST = """() => {
+    const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
+    const light = (rgb) => {
+        const [r, g, b] = rgb.slice(0, 3).map((one) => one / 255)
+            .map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const behind = (one) => {
+        for (let at = one; at; at = at.parentElement) {
+            const rgb = numbers(getComputedStyle(at).backgroundColor);
+            if (rgb.length < 4 || rgb[3] === 1) return rgb;
+        }
+        return matchMedia("(prefers-color-scheme: dark)").matches ? [18, 18, 18] : [255, 255, 255];
+    };
+    const faint = [];
+    for (const one of document.querySelectorAll("body *")) {
+        const own = [...one.childNodes].some((node) => node.nodeType === 3 && node.nodeValue.trim());
+        const hidden = ["TITLE", "DESC", "OPTION"].includes(one.nodeName.toUpperCase());
+        if (!own || hidden || !one.checkVisibility()) continue;
+        const style = getComputedStyle(one);
+        const [a, b] = [light(numbers(one.closest("svg") ? style.fill : style.color)), light(behind(one))];
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (ratio < 4.5) faint.push(`${one.nodeName} ${ratio.toFixed(2)}: ${one.textContent.slice(0, 40)}`);
+    }
+    return faint;
+}"""
+
+
+def world(serving):
+    """Two scored runs, one that waits, and their server."""
+    served = serving()
+    scored(
+        served.store,
+        trace("a", steps=6, correct=True),
+        trace("b", task="How many marbles?", text="The answer is 8.", correct=False),
+    )
+    put(served.store, trace("c", task="And pears?", system="other"))
+    lives = [claim(1, "born", "agent 0", 0, "It is 7."), claim(1, "adopted", "agent 1", 1, "It is 7.")]
+    score(served.store, "a", claims=lives)
+    return served
+
+
+def tasks(page):
+    return page.locator("tbody th").all_inner_texts()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_loads_without_an_error_and_can_be_read(serving, visit, scheme):
+    served = world(serving)
+    for path in ("/", "/?q=nothing", "/?a=a", "/runs/a", "/runs/c", "/compare?a=a&b=b"):
+        page = visit(served.url + path, color_scheme=scheme)
+        page.wait_for_function("() => document.documentElement.dataset.live === 'on'")
+        for closed in page.locator("details:not([open]) > summary").all():
+            closed.click()
+        assert page.evaluate(CONTRAST) == []
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        dark = sum(
+            map(int, page.evaluate("() => getComputedStyle(document.body).backgroundColor.match(/\\d+/g)"))
+        )
+        assert (dark < 150) == (scheme == "dark")
+
+
+def test_an_empty_store_and_a_page_that_is_not_there_load_too(serving, visit):
+    served = serving()
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT" in visit(served.url).inner_text("main")
+    page = visit(served.url + "/runs/nobody")
+    assert "There is no run nobody" in page.inner_text("main")
+    assert [one for one in page.problems if "404" not in one] == []
+    page.problems.clear()
+
+
+def test_the_pictures_show_their_marks(serving, visit):
+    served = world(serving)
+    page = visit(served.url + "/runs/a")
+    lanes, team, cost = page.locator("svg.cp").all()
+    assert lanes.locator("a path.right").count() == 6
+    assert team.locator("circle.n").count() == 3
+    assert cost.locator("path.b").count() == 3
+    assert "agent 1" in lanes.inner_html()
+    lanes.locator("a path.right").first.click()
+    assert page.url.endswith("#t1-s1")
+    page = visit(served.url + "/compare?a=a&b=b")
+    assert page.locator("#side-a svg.cp").count() == page.locator("#side-b svg.cp").count() == 3
+    assert page.locator("#side-b path.wrong").count() >= 4
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_search_filter_and_compare_work_by_mouse_with_and_without_script(serving, visit, script):
+    served = world(serving)
+    page = visit(served.url, java_script_enabled=script)
+    assert tasks(page) == ["And pears?", "How many marbles?", "3+4?"]
+    page.fill("#q", "marbles")
+    page.click("#show")
+    assert tasks(page) == ["How many marbles?"]
+    page.click("#clear")
+    page.select_option("#correct", "right")
+    page.click("#show")
+    assert tasks(page) == ["3+4?"]
+    page.click("#clear")
+    page.fill("#where", "accuracy>")
+    page.click("#show")
+    assert "expected a number" in page.inner_text("#where-fault")
+    page.fill("#where", "accuracy<1")
+    page.click("#show")
+    assert tasks(page) == ["How many marbles?"]
+    page.click("#clear")
+    page.check("#a-a")
+    page.check("#b-b")
+    page.click("#compare")
+    assert "Two single runs carry no interval" in page.inner_text("main")
+    assert "accuracy ↑\t1.000\t0.000\t−1.000\tA" in page.inner_text("main")
+    page.click("#open-b")
+    assert page.inner_text("h1") == "How many marbles?"
+    page.click("#compare")
+    page.check("#b-a")
+    page.click("#compare")
+    assert page.url == f"{served.url}/compare?a=b&b=a"
+    page.problems[:] = [one for one in page.problems if "400" not in one]
+    if not script:
+        page.context.close()
+
+
+def test_the_report_is_downloaded_and_opens_as_a_file(serving, visit, tmp_path):
+    served = world(serving)
+    page = visit(served.url + "/runs/a")
+    with page.expect_download() as told:
+        page.click("#report")
+    file = tmp_path / "report.html"
+    told.value.save_as(file)
+    assert "counterpoint-report" in told.value.suggested_filename
+    assert visit(file.as_uri()).locator("svg.cp").count() >= 3
+
+
+@pytest.mark.parametrize("path", ["/", "/runs/a", "/compare?a=a&b=b"])
+def test_the_keyboard_reaches_everything_and_shows_where_it_is(serving, visit, path):
+    served = world(serving)
+    page = visit(served.url + path)
+    page.wait_for_selector("#live-pause")
+    expected = page.evaluate(REACHABLE)
+    for place in range(expected):
+        page.keyboard.press("Tab")
+        found = page.evaluate(FOCUSED)
+        assert found is not None, place
+        assert all((found["seen"], found["inside"], found["label"])), (place, found)
+    assert page.locator("[data-reached]").count() == expected
+
+
+def test_the_keyboard_alone_searches_opens_and_compares(serving, visit):
+    served = world(serving)
+    page = visit(served.url)
+    press = page.keyboard.press
+    press("Tab")
+    assert page.evaluate("() => document.activeElement.className") == "skip"
+    press("Enter")
+    assert page.evaluate("() => document.activeElement.id") == "main"
+    press("Tab")
+    page.keyboard.type("marbles")
+    press("Enter")
+    page.wait_for_url("**/?q=marbles*")
+    assert tasks(page) == ["How many marbles?"]
+    page.locator("#clear").press("Enter")
+    page.wait_for_url(served.url + "/")
+    page.locator("#a-c").press("Space")
+    press("ArrowDown")
+    assert page.locator("#a-b").is_checked()
+    page.locator("#b-c").press("Space")
+    press("ArrowUp")
+    assert page.locator("#b-a").is_checked()
+    page.locator("#compare").press("Enter")
+    page.wait_for_url("**/compare?*")
+    assert page.url.endswith("/compare?a=b&b=a")
+    page.locator("#open-a").press("Enter")
+    page.wait_for_url("**/runs/b")
+    details = page.locator("details#t1")
+    assert details.get_attribute("open") is not None
+    for key, opened in (("Enter", False), ("Space", True)):
+        details.locator("summary").first.press(key)
+        assert (details.get_attribute("open") is not None) == opened
+    page.locator("#live-pause").press("Space")
+    assert page.inner_text("#live-state") == "Paused"
+
+
+def test_the_list_keeps_up_while_runs_arrive_and_keeps_focus_and_what_was_typed(serving, visit):
+    served = world(serving)
+    page = visit(served.url)
+    page.wait_for_function("() => document.documentElement.dataset.live === 'on'")
+    page.check("#a-b")
+    page.focus("#q")
+    page.keyboard.type("mar")
+    page.keyboard.press("ArrowLeft")
+    page.evaluate("() => { document.getElementById('run-a').kept = true; }")
+    put(served.store, trace("d", task="New and <b>bold</b>?"))
+    page.wait_for_selector("#run-d")
+    assert tasks(page)[0] == "New and <b>bold</b>?"
+    assert page.evaluate("() => [document.activeElement.id, document.activeElement.selectionStart]") == [
+        "q",
+        2,
+    ]
+    assert page.input_value("#q") == "mar"
+    assert page.locator("#a-b").is_checked()
+    assert page.evaluate("() => document.getElementById('run-a').kept")
+    assert page.inner_text("#live-told") == "4 runs"
+    page.focus("#open-b")
+    put(served.store, trace("e"))
+    page.wait_for_selector("#run-e")
+    assert page.evaluate("() => document.activeElement.id") == "open-b"
+
+
+def test_the_page_of_a_run_keeps_up_and_keeps_what_was_opened_and_where_it_was_scrolled(serving, visit):
+    served = serving()
+    put(served.store, trace("a", steps=30))
+    page = visit(served.url + "/runs/a")
+    page.wait_for_function("() => document.documentElement.dataset.live === 'on'")
+    assert "as far as it has come" in page.inner_text("main")
+    lanes = page.locator("figure").first
+    lanes.evaluate(
+        "(one) => { one.scrollIntoView(); one.scrollLeft = 40; one.focus({preventScroll: true}); }"
+    )
+    top = lanes.bounding_box()["y"]
+    score(served.store, "a", trace("b"))
+    page.wait_for_selector("#t2", state="attached")
+    assert page.inner_text("#live-told") == "scored, 34 steps"
+    assert "as far as it has come" not in page.inner_text("main")
+    assert lanes.evaluate("(one) => [one === document.activeElement, one.scrollLeft]") == [True, 40]
+    assert lanes.bounding_box()["y"] == pytest.approx(top, abs=2)  # though numbers came above it
+    page.locator("details#t1 > summary").click()
+    page.locator("details#t2 > summary").click()
+    score(served.store, "a", metrics=["steps"], error="seen anew")
+    page.wait_for_selector(".state-unreadable")
+    assert page.locator("details#t1").get_attribute("open") is None
+    assert page.locator("details#t2").get_attribute("open") is not None
+
+
+def test_paused_pages_stay_as_they_are_and_catch_up(serving, visit):
+    served = world(serving)
+    page = visit(served.url)
+    page.click("#live-pause")
+    put(served.store, trace("d"))
+    page.wait_for_timeout(1500)
+    assert page.locator("#run-d").count() == 0
+    page.click("#live-pause")
+    page.wait_for_selector("#run-d")
+
+
+def test_a_page_says_that_the_server_is_gone_and_goes_on_when_it_is_back(tmp_path, visit):
+    from counterpoint.store import Store
+    from counterpoint.view.server.app import create_app
+    from counterpoint.view.server.listening import bind, server
+
+    def start(port):
+        app = create_app(store)
+        running, sockets = server(app), bind("127.0.0.1", port)
+        thread = threading.Thread(target=running.run, args=(sockets,))
+        thread.start()
+
+        def stop():
+            app.state.stopping.set()
+            running.should_exit = True
+            thread.join()
+
+        return sockets[0].getsockname()[1], stop
+
+    with Store(tmp_path / "store.db") as store:
+        scored(store, trace("a"))
+        port, stop = start(0)
+        try:
+            page = visit(f"http://127.0.0.1:{port}/")
+            page.wait_for_function("() => document.documentElement.dataset.live === 'on'")
+            stop()
+            page.wait_for_function(
+                "() => document.getElementById('live-state').textContent === 'Not connected'"
+            )
+            assert page.inner_text("#live-told") == "Not connected: the server does not answer"
+            scored(store, trace("b"))
+            _, stop = start(port)
+            page.wait_for_selector("#run-b", timeout=60_000)
+            assert page.inner_text("#live-state") == "Live"
+            assert [one for one in page.problems if "ERR_" not in one] == []
+            page.problems.clear()
+        finally:
+            stop()
+
+
+def test_nothing_of_a_hostile_run_runs(serving, visit):
+    served = serving()
+    (first,) = put(served.store, evil(EVIL))
+    score(served.store, first, evil("again"), claims=[claim(1, EVIL, EVIL, 0, EVIL)], error=EVIL)
+    key = key_of(first)
+    for path in (
+        "/",
+        f"/?q={'%22%3E%3Cimg src=x onerror=window.pwned=1%3E'}",
+        f"/runs/{key}",
+        f"/compare?a={key}&b={key}",
+    ):
+        page = visit(served.url + path)
+        if "q=" not in path:
+            assert "<img src=x onerror=window.pwned=1>" in page.inner_text("main")
+        assert page.locator("img, main script, iframe, [onerror], [onfocus]").count() == 0
+        page.wait_for_function("() => document.documentElement.dataset.live === 'on'")
+    page = visit(served.url)
+    put(served.store, evil("late" + EVIL))  # comes in by the script
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 2")
+    assert page.locator("img, main script, iframe, [onerror], [onfocus]").count() == 0
+
+
+def test_a_page_on_paper_leaves_out_what_is_for_the_screen(serving, visit):
+    served = world(serving)
+    page = visit(served.url)
+    page.emulate_media(media="print")
+    for one in ("header.top", "#filters", "#compare", "footer"):
+        assert not page.locator(one).is_visible()
+    assert page.locator("table.runs").is_visible()
+
+
+def test_a_very_long_run_is_open_at_once(serving, visit):
+    served = serving()
+    long = trace("long", steps=33_000, text="The answer is 7, said at some length by the one who was asked.")
+    put(served.store, long)
+    score(served.store, "long", metrics=["steps"])
+    served.ask("GET", "/runs/long")
+    page = visit(served.url)
+    start = time.perf_counter()
+    page.goto(served.url + "/runs/long")
+    assert time.perf_counter() - start <= 2
+    assert page.locator("svg.cp").count() == 3
