@@ -305,6 +305,14 @@ def test_the_users_pattern_is_one_more_form_and_the_last_form_wins() -> None:
     assert read_answer("The answer is 6 (or 5)", kind="number", pattern=r"or (\d)") == "5"
 
 
+def test_a_pattern_that_does_not_end_is_stopped_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("counterpoint.answers.reading._SECONDS", 0.05)
+    with pytest.raises(
+        UsageError, match=r"answer pattern .* took more than 0.05 seconds on a text of 41 char"
+    ):
+        read_answer("a" * 40 + "!", pattern=r"((?:a|aa)+)$")
+
+
 @pytest.mark.parametrize("pattern", ["RESULT", "(a)(b)", "("])
 def test_a_pattern_needs_to_be_a_regular_expression_with_one_group(pattern: str) -> None:
     with pytest.raises(UsageError, match="answer pattern"):

@@ -50,6 +50,29 @@ def test_the_answer_begins_is_taken_over_turns_and_ends_the_run():
     assert (found.correct, found.answer, found.gold) == (False, "14", "48")
 
 
+@pytest.mark.parametrize(
+    ("fields", "disputed"),
+    [
+        ({"gold": "48", "correct": True}, True),
+        ({"gold": "14", "correct": False}, True),
+        ({"gold": "14.0", "correct": True}, False),
+        ({"gold": "48"}, False),
+        ({"correct": True}, False),
+    ],
+)
+def test_a_recorded_grade_that_the_gold_answer_disputes_is_told(fields, disputed):
+    assert explained(*LOST, **fields).disputed == disputed
+
+
+def test_a_run_without_a_readable_answer_disputes_no_grade():
+    assert not explained(step("a", "A", "No idea."), gold="48", correct=True).disputed
+
+
+def test_a_path_of_steps_that_say_nothing_carries_no_tokens():
+    found = explained(step("a", "A", ""), step("b", "B", "", "a"), gold="48", answer="7")
+    assert [str(path.tokens) for path in found.heaviest] == ["0.0"]
+
+
 def test_the_least_diverse_pair_says_the_same_and_no_pair_is_in_both_lists():
     found = explained(*LOST, gold="48")
     assert (found.least_diverse[0].first, found.least_diverse[0].second) == ("a", "b")

@@ -29,7 +29,7 @@ from counterpoint.graph import Edges
 from counterpoint.metrics.attribution import Attribution, attribute
 from counterpoint.metrics.blame import BLAME
 from counterpoint.metrics.costs import costs, repeated_shares
-from counterpoint.metrics.outcome import run_answer, run_correct, step_correctness
+from counterpoint.metrics.outcome import run_answer, run_correct, run_graded, step_correctness
 from counterpoint.metrics.replay import Recording, recording
 from counterpoint.metrics.similarity import embedding_cosines, same_texts, tfidf_cosines
 from counterpoint.metrics.uptake import uptake
@@ -120,6 +120,8 @@ class Explanation(Struct, frozen=True):
     delivered_tokens: float
     by: str
     """What diversity is seen in: ``words and meaning``, or ``words``."""
+    disputed: bool = False
+    """``correct`` is as recorded, and the gold answer says otherwise."""
 
 
 def explain(context: Context) -> Explanation:
@@ -129,6 +131,7 @@ def explain(context: Context) -> Explanation:
     heaviest, longest = _heaviest(context)
     events = list(_events(context))
     repeated = repeated_shares(context) * costs(context).delivered
+    graded = run_graded(context) if run_answer(context) is not None else None
     blamed = BLAME.compute(context)
     return Explanation(
         trace.id, trace.system, trace.task, run_answer(context), trace.gold, run_correct(context), shares,
@@ -137,6 +140,7 @@ def explain(context: Context) -> Explanation:
         blamed.detail if blamed.value is not None and run_correct(context) is False else {},
         _repeats(context, repeated), float(repeated.sum()), float(costs(context).delivered.sum()),
         "words" if context.embed is None else "words and meaning",
+        graded is not None and graded is not run_correct(context),
     )  # fmt: skip
 
 
@@ -232,7 +236,7 @@ def heaviest_paths(
             longer[node] = {balance: sorted(paths)[:most] for balance, paths in reached.items()}
             found += [path for balance, paths in longer[node].items() if balance < 0 for path in paths]
         ends, found = longer, sorted(found)[:most]
-    return [(-weight, path) for weight, path in found]
+    return [(0.0 - weight, path) for weight, path in found]  # never -0.0
 
 
 Weighed = tuple[float, tuple[int, ...]]

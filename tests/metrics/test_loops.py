@@ -101,6 +101,26 @@ def test_numbers_that_are_results_are_progress():
     assert judged("loops", steps).value == 0
 
 
+@pytest.mark.parametrize(
+    "review", ["Good: add the next point, please.", "Point {n} is still missing in there."]
+)
+def test_rounds_of_review_of_a_draft_that_slowly_grows_are_no_loop(review):
+    body = " ".join(f"point{first}{second}" for first in "abcdefgh" for second in "klmnopqrst")
+    added = ["soil", "river", "bridge", "cost", "winter", "trucks"]
+    drafts = [f"{body} {' '.join(added[:n])}" for n in range(1, 7)]
+    edited = [draft.replace("pointak", "pointzz") if n > 2 else draft for n, draft in enumerate(drafts)]
+    for texts in (drafts, edited):
+        turns = [turn for n, text in enumerate(texts) for turn in (("w", text), ("r", review.format(n=n)))]
+        assert judged("loops", chain(*turns)).value == 0
+        assert judged("loops", chain(*[("w", text) for text in texts])).value == 0
+
+
+def test_a_draft_that_grows_once_and_then_no_more_is_in_a_loop():
+    words = " ".join(f"point{first}{second}" for first in "abcdefgh" for second in "klmnopqrst")
+    texts = [words, *[f"{words} {last}" for last in ("soil", "river", "bridge", "cost", "winter")]]
+    assert judged("loops", chain(*[("w", text) for text in texts])).parts["near"] == 1
+
+
 def test_bare_handoffs_are_equal_where_others_speak():
     empty = rounds(4, ("ann", ""), ("bob", ""))
     assert judged("loops", [*empty, turn("end", "cat", "Enough.")]).parts["most_times"] == 4

@@ -11,18 +11,23 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from counterpoint.answers.choices import alphabet, first_letter, last_letter, letter, read_options
 from counterpoint.answers.equality import NOTHING, is_expression, normalize, same_answer, unwrap
 from counterpoint.answers.numbers import ERROR, NEGATED, PHRASE, first_number, last_number, number
 from counterpoint.errors import UsageError
 
+if TYPE_CHECKING:
+    import regex
+
 __all__ = ["infer_kind", "read_answer"]
 
 _MOST_FORMS = 1000
 """So many forms without an answer, counted from the end, are enough: the text commits to nothing."""
 _TAIL = 20_000
+_SECONDS = 5
+"""The user's own pattern may take so long on one text."""
 _LONGEST_TEXT = 2000
 
 _FORM = re.compile(
@@ -141,7 +146,8 @@ def read_answer(
 
     Raises
     ------
-    UsageError : an unknown ``kind``, or a ``pattern`` that is no regular expression with one group.
+    UsageError : an unknown ``kind``; a ``pattern`` that is no regular expression with one group, or takes
+        more than 5 seconds on the text.
 
     >>> read_answer("So 3 + 5 = 8.\n**Answer:** $8,000."), read_answer(r"It is \boxed{\frac{2}{4}}.")
     ('8000', '1/2')
@@ -188,15 +194,23 @@ def _forms(text: str, pattern: str | None) -> list[_Form]:
     if pattern is None:
         return list(found)
     own: deque[_Form] = deque(maxlen=_MOST_FORMS)
-    for match in _compiled(pattern).finditer(text):
-        own.append(_Form(match.start(), match.end(), "pattern", match[1] or ""))
+    try:
+        for own_match in _compiled(pattern).finditer(text, timeout=_SECONDS):
+            own.append(_Form(own_match.start(), own_match.end(), "pattern", own_match[1] or ""))
+    except TimeoutError:
+        raise UsageError(
+            f"answer pattern {pattern!r} took more than {_SECONDS} seconds on a text of {len(text):,} "
+            "characters: write it without repeats inside repeats"
+        ) from None
     return sorted([*found, *own], key=lambda form: form.start)
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str) -> regex.Pattern[str]:
+    import regex  # what the user writes has to end, and only this library can be told when
+
     try:
-        compiled = re.compile(pattern)
-    except re.error as error:
+        compiled: regex.Pattern[str] = regex.compile(pattern)
+    except regex.error as error:
         raise UsageError(f"answer pattern {pattern!r} is no regular expression: {error}") from None
     if compiled.groups != 1:
         raise UsageError(

@@ -158,7 +158,11 @@ def _lines(found: Explanation, short: _Cut) -> Iterator[str]:
 def _outcome(found: Explanation, short: _Cut) -> str:
     grade = {True: ", right", False: ", wrong", None: ""}[found.correct]
     gold = f" (gold {short(found.gold)})" if found.gold else ""
-    return f"{short(found.answer) if found.answer else 'none'}{grade}{gold}"
+    disputed = ""
+    if found.disputed:
+        other = "wrong" if found.correct else "right"
+        disputed = f": so it is recorded; by the gold answer it is {other} (--regrade grades anew)"
+    return f"{short(found.answer) if found.answer else 'none'}{grade}{gold}{disputed}"
 
 
 def _agents(found: Explanation) -> Iterator[str]:

@@ -18,11 +18,12 @@ others. A turn repeats another of the same agent
 * nearly, if the calls are equal and at least `NEAR` of the distinct words are common to both (Jaccard), with
   numbers left aside in either.
 
-A run of exact repeats is a loop from ``repeats`` times on. A run of near repeats is one from ``near_repeats``
-times on, and only if its numbers stand still or count evenly (``attempt 1``, ``attempt 2``): numbers that
-change otherwise are results, and results that change are progress. So three rounds of review of a changing
-draft are no loop, whatever their form; neither is a question asked again and again of agents whose work
-changes. Repeats in other words are not found: that takes a reader.
+A run of exact repeats is a loop from ``repeats`` times on. A run of near repeats is one from
+``near_repeats`` times on, and only if it stands still. Its numbers are the same or count evenly (``attempt
+1``, ``attempt 2``): numbers that change otherwise are results, and results that change are progress. And no
+turn grows each time by far more words than it loses, as a long draft does under review. So three rounds of
+review of a changing draft are no loop, whatever their form; neither is a question asked again and again of
+agents whose work changes. Repeats in other words are not found: that takes a reader.
 
 Source: ours; cross-agent ping-pong is what agent frameworks' users report and their loop guards miss.
 """
@@ -53,6 +54,9 @@ NEAR = 0.9
 
 LONGEST_PERIOD = 32
 """Longer cycles are not looked for."""
+
+GROWN = 4
+"""A turn that grew each time, and over all gained so many times the words that it lost, makes progress."""
 
 MOST_NAMED = 5
 """So many loops are named in a score, the longest ones."""
@@ -218,14 +222,24 @@ class _Turns:
         return equal, near
 
     def stand_still(self, run: list[int], period: int) -> bool:
-        """Whether the numbers in a run are the same each time, or count up or down evenly."""
+        """Whether the numbers in a run are the same or count evenly, and none of its turns grows."""
         for phase in range(period):
+            if self._grows(run[phase::period]):
+                return False
             numbers = [self.numbers[turn] for turn in run[phase::period]]
             if len(set(map(len, numbers))) > 1:
                 return False
             if len(numbers) > 2 and numbers[0] and np.abs(np.diff(np.array(numbers), 2, axis=0)).max() > 1e-9:
                 return False
         return True
+
+    def _grows(self, turns: list[int]) -> bool:
+        """Whether each turn has more distinct words than the one before, and the last most of the first's."""
+        sizes = self.sizes[turns]
+        if len(turns) < 2 or (np.diff(sizes) <= 0).any():
+            return False
+        kept = int(self.words[turns[:1]].multiply(self.words[turns[-1:]]).sum())
+        return int(sizes[-1]) - kept >= GROWN * (int(sizes[0]) - kept)
 
 
 def _content(step: Step) -> str:
@@ -279,7 +293,7 @@ def _named(loop: Loop, steps: tuple[Step, ...]) -> str:
 
 
 LOOPS = Metric(
-    "loops", 1, "runs of turns that repeat over and over, by one agent or several", _loops,
+    "loops", 2, "runs of turns that repeat over and over, by one agent or several", _loops,
     (0, None), "lower", "loops", "ours", ("texts",),
     parameters={"repeats": 3, "near_repeats": 4}, settings=("evidence",),
 )  # fmt: skip

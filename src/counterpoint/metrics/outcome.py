@@ -46,6 +46,7 @@ __all__ = [
     "price_usd",
     "run_answer",
     "run_correct",
+    "run_graded",
     "step_answer",
     "step_answers",
     "step_correctness",
@@ -159,6 +160,12 @@ def _run_correct(context: Context) -> bool | None:
     graded_anew = (context.gold_given or context.regrade) and trace.gold is not None
     if trace.correct is not None and not graded_anew:
         return trace.correct
+    return run_graded(context)
+
+
+def run_graded(context: Context) -> bool | None:
+    """Whether the run's answer is the gold one, whatever is recorded; None where no gold answer is known."""
+    trace = context.trace
     if trace.gold is None or not trace.gold.strip():
         return None
     answer = run_answer(context)

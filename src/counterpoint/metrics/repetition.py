@@ -9,7 +9,7 @@ Conventions
 What counts
 -----------
 * Duplicate work: a tool called with the same arguments by two agents or more. Arguments are compared as JSON
-  values, so that spacing and the order of keys do not count.
+  values, so that spacing, the order of keys and 1 or 1.0 do not count.
 * Duplicated tokens: a passage of a prompt is a repeat if its reader has been shown it before, in this prompt
   or an earlier one, or has said it. A passage is a line or a sentence; shorter ones than `MIN_CHARACTERS`
   are never repeats. Who said it (``Critic: ...``) does not make a passage another one. Each repeat counts
@@ -28,6 +28,7 @@ import json
 import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import Any
 
 from msgspec import Struct
 
@@ -95,14 +96,25 @@ def duplicate_work(calls: Iterable[tuple[Hashable, str, str]]) -> Score:
 def canonical_arguments(arguments: str) -> str:
     """Arguments of a call as one text for all ways to write the same JSON value.
 
-    >>> canonical_arguments('{"b": 1, "a": [1,2]}')
+    >>> canonical_arguments('{"b": 1.0, "a": [1,2]}')
     '{"a":[1,2],"b":1}'
     """
     try:
-        value, _ = parse_json(arguments)
-    except ValueError:
+        value = _with_whole_numbers(parse_json(arguments)[0])
+        return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    except (ValueError, RecursionError):
         return " ".join(arguments.split())
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    """The value with ``1`` for ``1.0``: JSON knows one kind of number."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_with_whole_numbers(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _with_whole_numbers(item) for key, item in value.items()}
+    return value
 
 
 class Turn(Struct, frozen=True):
@@ -257,7 +269,7 @@ def _duplicate_work(context: Context) -> Score:
 
 
 DUPLICATE_WORK = Metric(
-    "duplicate_work", 1, "share of distinct tool calls that two agents or more made", _duplicate_work,
+    "duplicate_work", 2, "share of distinct tool calls that two agents or more made", _duplicate_work,
     (0, 1), "lower", "share of calls", "published code of arXiv:2512.08296", ("calls",),
 )  # fmt: skip
 DUPLICATED_TOKENS = Metric(
