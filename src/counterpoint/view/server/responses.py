@@ -44,8 +44,8 @@ JSON = "application/json"
 _CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 408: 4, 413: 8, 415: 3, 421: 7, 429: 8, 503: 14}
 """HTTP status to the canonical code of google.rpc.Code that comes nearest."""
 
-LINGER_BYTES = 32 * 2**20
-LINGER_S = 2.0
+LINGER_BYTES = 64 * 2**20
+LINGER_S = 10.0
 """How much of a body that nobody wants is read away, so that its sender gets to read the answer."""
 
 
