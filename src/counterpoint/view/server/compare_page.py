@@ -15,9 +15,8 @@ from msgspec import Struct
 
 from counterpoint.contracts import Context
 from counterpoint.metrics.costs import costs, text_tokens
+from counterpoint.view.markup import html_table, inline, picture
 from counterpoint.view.pictures import cost_svg, lanes_svg, scene, team_svg
-from counterpoint.view.report import html_table
-from counterpoint.view.report_trace import inline, picture
 from counterpoint.view.server.layout import key_of, link_to, scores_of
 from counterpoint.view.server.parts import look_into, traces_of
 from counterpoint.view.server.run_page import STATES, run_name, verdict

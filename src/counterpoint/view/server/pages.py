@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from counterpoint.errors import CounterpointError
-from counterpoint.view.report_trace import inline
+from counterpoint.view.markup import inline
 from counterpoint.view.server.compare_page import compare_main
 from counterpoint.view.server.layout import STATIC, document, key_of, link_to, run_of, short, static_file
 from counterpoint.view.server.parts import Parts, mark, state_of

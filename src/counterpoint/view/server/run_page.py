@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from counterpoint.scores import Scores, Summary
-from counterpoint.view.report import html_table, report_html, signatures_of
-from counterpoint.view.report_trace import Pages, Seen, inline
+from counterpoint.view.markup import html_table, inline
+from counterpoint.view.report import report_html, signatures_of
+from counterpoint.view.report_trace import Pages, Seen
 from counterpoint.view.server.layout import key_of, link_to, moment, scores_of, short
 from counterpoint.view.server.parts import look_into, traces_of
 from counterpoint.view.table import arrow, number

@@ -10,8 +10,8 @@ from msgspec import Struct
 from counterpoint.errors import UsageError
 from counterpoint.gates import parse_gates
 from counterpoint.metrics import metric
+from counterpoint.view.markup import inline
 from counterpoint.view.report import SHOWN
-from counterpoint.view.report_trace import inline
 from counterpoint.view.server.layout import key_of, link_to, moment, run_of, short
 from counterpoint.view.server.run_page import run_name, verdict
 from counterpoint.view.table import arrow, number
