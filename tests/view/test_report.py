@@ -84,7 +84,7 @@ def test_the_page_has_its_sections_pictures_and_landmarks():
     found = Page(text)
     assert {"summary", "charts", "tasks", "traces", "undefined", "signatures", "main"} <= set(found.ids)
     assert len(found.ids) == len(set(found.ids))
-    assert found.tags.count("svg") == 3 * 3 + 1  # three a trace, and the comparison
+    assert found.tags.count("svg") == 3 * 3 + 2  # three a trace, claims, the comparison
     assert {"header", "nav", "main", "footer"} <= set(found.tags)
     assert found.tags.count("h1") == 1
     goals = re.findall(r'href="#([^"]+)"', text)

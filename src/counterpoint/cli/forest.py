@@ -231,7 +231,7 @@ def damage(
     from counterpoint.cli.score import finish, open_readings, renames
     from counterpoint.metrics.damage_report import damage_report
     from counterpoint.scores import plain
-    from counterpoint.view.curves import damage_svg
+    from counterpoint.view.pictures import damage_svg
     from counterpoint.view.forest import damage_grids
 
     readings = open_readings(

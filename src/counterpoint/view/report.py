@@ -207,6 +207,8 @@ def _traces(scores: Scores, seen: Sequence[Seen], pages: Sequence[TracePage]) ->
         yield f'<details class="trace" id="{page.key}"{" open" if not place else ""}>'
         yield f"<summary><h3>{heading}</h3></summary>"
         yield page.body
+        if page.claims:
+            yield f"<h4>Claims</h4>{page.claims}"
         cells = [
             [escaped(row.metric), number(row.value, row.metric), inline(row.reason, 300)]
             for row in rows.get(page.trace, [])

@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from counterpoint.contracts import Context
 from counterpoint.findings import Observation, Observer
 from counterpoint.metrics.costs import costs, text_tokens
 from counterpoint.metrics.outcome import run_answer, run_correct, step_answers
 from counterpoint.metrics.uptake import uptake
-from counterpoint.trace import Step, Transfer, task_id
+from counterpoint.trace import Step, Trace, Transfer, task_id
 from counterpoint.view.markup import block, inline, picture
 from counterpoint.view.pictures import cost_svg, lanes_svg, scene, team_svg
 from counterpoint.view.pictures.drawing import OUTCOMES
 from counterpoint.view.pictures.scene import outcomes
+from counterpoint.view.report_claims import MOST_PAIRS, Claims, claims_html, read_claims
 from counterpoint.view.visible import shortened
 
 __all__ = ["Pages", "Seen", "TracePage", "block", "inline", "picture", "trace_page"]
@@ -26,6 +28,8 @@ __all__ = ["Pages", "Seen", "TracePage", "block", "inline", "picture", "trace_pa
 MOST_STEPS, MOST_TEXT, MOST_HEARD, MOST_CALLS = 200, 4000, 12, 10
 MOST_TEXTS = 400_000
 """Characters of all steps of a section: the more steps, the less of each."""
+MOST_SAMPLES, MOST_SAMPLED = 5, 200
+"""Traces that damage is tried on, and steps of one."""
 MOST_BYTES = 3_000_000
 """Of all sections of a report together."""
 
@@ -38,6 +42,8 @@ class TracePage(Struct, frozen=True):
     trace: str
     system: str
     body: str
+    claims: str = ""
+    """What became of its claims; empty where nobody looked."""
 
 
 class Seen(Struct, frozen=True):
@@ -55,23 +61,31 @@ class Seen(Struct, frozen=True):
     """What findings and costs are made of; None where enough runs of its system were observed."""
     page: TracePage | None
     """None where the report has no room for more sections."""
+    claims: Claims | None = None
+    """Without its events, which the page holds; None: not looked for."""
+    sample: Trace | None = None
+    """The trace itself, of the first few short ones: what damage is tried on."""
 
 
 class Pages:
-    """Called with each trace's context while it is scored; makes sections until they fill a report."""
+    """Called with each trace's context while it is scored; makes sections until they fill a report.
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+    ``claims``: look for claims too, by words alone; False where the page has its own.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES, *, claims: bool = True) -> None:
         self.left = most_bytes
-        self.made = 0
+        self.made = self.sampled = 0
+        self.pairs = MOST_PAIRS if claims else None
         self.observer = Observer()
 
     def __call__(self, context: Context) -> Seen:
         """What a report keeps of the trace."""
-        trace, page = context.trace, None
+        trace, page, claims = context.trace, None, self._claims(context)
         if self.left > 0:
-            page = trace_page(context, f"t{self.made + 1}")
+            page = trace_page(context, f"t{self.made + 1}", claims)
             self.made += 1
-            size = len(page.body.encode("utf-8", "replace"))
+            size = len(f"{page.body}{page.claims}".encode("utf-8", "replace"))
             self.left -= size
             if self.left < 0:
                 page = None
@@ -85,11 +99,26 @@ class Pages:
             task_id(trace),
             self.observer(context),
             page,
+            None if claims is None else replace(claims, events=()),
+            self._sample(trace),
         )
 
+    def _claims(self, context: Context) -> Claims | None:
+        if self.pairs is None:
+            return None
+        claims = read_claims(context, self.pairs)
+        self.pairs -= claims.pairs
+        return claims
 
-def trace_page(context: Context, key: str) -> TracePage:
-    """The section of a trace; ``key`` makes its ids unique in the page."""
+    def _sample(self, trace: Trace) -> Trace | None:
+        if self.sampled == MOST_SAMPLES or len(trace.steps) > MOST_SAMPLED:
+            return None
+        self.sampled += 1
+        return trace
+
+
+def trace_page(context: Context, key: str, claims: Claims | None = None) -> TracePage:
+    """The section of a trace; ``key`` makes its ids unique in the page, ``claims`` are told where given."""
     trace, shown = context.trace, scene(context)
     kept = _kept(trace.steps)
     links = {step.id: f"{key}-s{number}" for number, step in kept}
@@ -106,7 +135,8 @@ def trace_page(context: Context, key: str) -> TracePage:
         *_steps(context, kept, links),
         "</ol>",
     ]
-    return TracePage(key, trace.id, trace.system, "\n".join(parts))
+    told = "" if claims is None else claims_html(claims, links)
+    return TracePage(key, trace.id, trace.system, "\n".join(parts), told)
 
 
 def _kept(steps: tuple[Step, ...]) -> list[tuple[int, Step]]:

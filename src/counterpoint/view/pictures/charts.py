@@ -1,8 +1,9 @@
-"""Charts of results: diversity over the weight of words, amounts by agent, differences with intervals."""
+"""Charts of results: diversity over the weight of words, claims over positions, amounts by agent, differences
+with intervals. Lines differ in color and in dashes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from counterpoint.compare import Comparison, Difference
 from counterpoint.metrics.diversity import LAMS, diversity_curve
@@ -11,12 +12,14 @@ from counterpoint.view import table
 from counterpoint.view.pictures.drawing import frame, place, text_at
 from counterpoint.view.visible import escaped, shortened
 
-__all__ = ["comparison_svg", "cost_svg", "ids_svg"]
+__all__ = ["claims_svg", "comparison_svg", "cost_svg", "ids_svg"]
 
 WIDTH, HEIGHT, LEFT, TOP = 300, 180, 52, 36
 MOST_LINES, MOST_BARS = 5, 20
 BAR, NAMES, BARS = 22, 170, 260
 ROW, PLOT, TITLE = 24, 260, 80
+SHARE, APART = 240, 60
+"""Width of one of two panels, and what is between them."""
 
 
 def ids_svg(curves: Mapping[str, Score], *, alone: bool = True) -> str:
@@ -44,7 +47,7 @@ def ids_svg(curves: Mapping[str, Score], *, alone: bool = True) -> str:
         )
         y = TOP + 8 + 18 * number
         parts.append(f'<path class="l l{number}" d="M{path}"/>')
-        parts.append(f'<path class="l l{number}" d="M{LEFT + WIDTH + 16} {y}h18"/>')
+        parts.append(f'<path class="l l{number}" d="M{LEFT + WIDTH + 12} {y}h24"/>')
         parts.append(text_at(LEFT + WIDTH + 40, y + 4, shortened(name, 22)))
         about.append(f"{shortened(name, 60)}: {values[0]:.3f} at 0, {values[-1]:.3f} at 1")
     if len(curves) > MOST_LINES:
@@ -52,6 +55,74 @@ def ids_svg(curves: Mapping[str, Score], *, alone: bool = True) -> str:
         parts.append(text_at(LEFT + WIDTH + 16, y, f"{len(curves) - MOST_LINES} more systems not drawn", "a"))
     size = LEFT + WIDTH + 200, TOP + HEIGHT + 44
     return frame(parts, *size, title=title, about="; ".join(about) or "nothing to draw", alone=alone)
+
+
+def claims_svg(counts: Mapping[str, Sequence[tuple[float, float]]], *, alone: bool = True) -> str:
+    """Different claims at each position, all and those beyond the source: two panels, a line a system.
+
+    Parameters
+    ----------
+    counts: system to, at each position, claims that the source supports and claims that go beyond it; the
+        first five systems are drawn.
+    """
+    title, about = "Claims over positions", []
+    parts = [text_at(12, 18, title, "t")]
+    most = _top(max((sum(pair) for pairs in counts.values() for pair in pairs), default=0.0))
+    positions = max((len(pairs) for pairs in counts.values()), default=1) or 1
+    shown = list(counts.items())[:MOST_LINES]
+    for panel, heading in enumerate(("different claims", "of them beyond the source")):
+        left = LEFT + panel * (SHARE + APART)
+        parts.append(text_at(left, 38, heading))
+        parts.extend(_grid(left, most, positions))
+        for number, (_, pairs) in enumerate(shown):
+            values = [pair[1] if panel else sum(pair) for pair in pairs]
+            parts.extend(_points(left, [value / most for value in values], positions, number))
+    for number, (name, pairs) in enumerate(shown):
+        x, y = LEFT + 2 * SHARE + APART + 16, TOP + 30 + 18 * number
+        parts.append(f'<path class="l l{number}" d="M{x} {y}h24"/>')
+        parts.append(text_at(x + 30, y + 4, shortened(name, 22)))
+        told = ", ".join(f"{sum(pair):.3g} ({pair[1]:.3g} beyond)" for pair in pairs[:12])
+        about.append(f"{shortened(name, 60)}: {told}")
+    if len(counts) > MOST_LINES:
+        y = TOP + 34 + 18 * MOST_LINES
+        x = LEFT + 2 * SHARE + APART + 16
+        parts.append(text_at(x, y, f"{len(counts) - MOST_LINES} more systems not drawn", "a"))
+    size = LEFT + 2 * SHARE + APART + 220, TOP + HEIGHT + 64
+    return frame(parts, *size, title=title, about="; ".join(about) or "nothing to draw", alone=alone)
+
+
+def _top(most: float) -> float:
+    """The end of an axis from 0 with four equal steps of 1, 2 or 5 times a power of ten."""
+    steps = (digit * 10.0**power for power in range(300) for digit in (1, 2, 5))
+    return 4 * next(step for step in steps if 4 * step >= most)
+
+
+def _grid(left: float, most: float, positions: int) -> Iterator[str]:
+    """Lines from 0 to ``most``, and positions below as far as there is room."""
+    for tick in range(5):
+        y = TOP + 20 + (1 - tick / 4) * HEIGHT
+        yield f'<path class="{"g" if tick else "z"}" d="M{place(left)} {place(y)}h{SHARE}"/>'
+        yield text_at(left - 6, y + 3, f"{most * tick / 4:.3g}", "a", "end")
+    for position in range(0, positions, -(-positions // 12)):
+        x = left + _along(position, positions)
+        yield text_at(x, TOP + HEIGHT + 34, str(position + 1), "a", "middle")
+    yield text_at(left + SHARE / 2, TOP + HEIGHT + 50, "position", "a", "middle")
+
+
+def _points(left: float, shares: Sequence[float], positions: int, number: int) -> Iterator[str]:
+    """A line through points, each of which is marked: one point alone is seen too."""
+    places = [
+        (left + _along(position, positions), TOP + 20 + (1 - share) * HEIGHT)
+        for position, share in enumerate(shares)
+    ]
+    if len(places) > 1:
+        yield f'<path class="l l{number}" d="M{"L".join(f"{place(x)} {place(y)}" for x, y in places)}"/>'
+    for x, y in places:
+        yield f'<circle class="f{number}" cx="{place(x)}" cy="{place(y)}" r="2.5"/>'
+
+
+def _along(position: int, positions: int) -> float:
+    return SHARE * (position + 0.5) / positions
 
 
 def cost_svg(amounts: Mapping[str, float], *, title: str, unit: str, alone: bool = True) -> str:

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 
 from counterpoint.metrics.damage import Curve, Point, damage_curve
 from counterpoint.metrics.rolegraph import RoleGraph
-from counterpoint.view.curves import damage_svg
+from counterpoint.view.pictures import damage_svg
 
 CHAIN = RoleGraph(["planner", "solver", "critic"], [(0, 1), (1, 2)])
 
