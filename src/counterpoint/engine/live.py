@@ -189,9 +189,10 @@ class Scorer:
     def stop(self) -> None:
         """Ends the children, and waits for their end; a run that one was at stays due."""
         self._stopping.set()
-        for thread in (self._thread, self._large):  # the second is started by the first
-            if thread is not None:
-                thread.join()
+        if self._thread is not None:
+            self._thread.join()
+        if self._large is not None:  # started by the first, so looked at after its end
+            self._large.join()
         self._thread = self._large = None
 
     def __enter__(self) -> Scorer:
