@@ -20,7 +20,7 @@ from pathlib import Path
 import platformdirs
 
 from counterpoint.errors import UsageError
-from counterpoint.store.migrations import migrate
+from counterpoint.store.migrations import migrate, version
 
 __all__ = ["BUSY_S", "Readers", "connect", "default_path", "open_database", "told"]
 
@@ -45,6 +45,7 @@ def open_database(path: str) -> sqlite3.Connection:
         try:
             database.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            version(database, path)  # before anything of another program's file is changed
             database.execute("PRAGMA journal_mode = WAL")
             migrate(database, path)
         except BaseException:
@@ -78,6 +79,7 @@ _FAULTS = (
     ("readonly", "cannot be written: the file or its folder is read-only"),
     ("is full", "could not be written: the disk is full"),
     ("no such module", "needs an SQLite with FTS5, which this Python lacks"),
+    ("closed database", "the store is closed"),
     ("unable to open", "could not be opened: it is no file, or its folder cannot be written"),
 )
 

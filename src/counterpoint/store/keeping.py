@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from counterpoint.store.receiving import drop_kept, fresh_id
 from counterpoint.store.records import Kept, clean, kept
+from counterpoint.store.searching import put_text
 from counterpoint.trace import Trace
 
 __all__ = ["Added", "FileTrace", "add", "file_trace", "keep"]
@@ -51,7 +52,7 @@ def file_trace(trace: Trace, *, keep_secrets: bool) -> FileTrace:
 
 def add(database: sqlite3.Connection, one: FileTrace, origin: str, *, keep_secrets: bool) -> Added:
     """A trace of a file as a run of its own, due for scoring."""
-    now, name = time.time(), clean(one.trace.id)
+    now, name, origin = time.time(), clean(one.trace.id), clean(origin)
     known = database.execute(
         "SELECT key, id, digest FROM runs WHERE origin = ? AND name = ?", (origin, name)
     ).fetchone()
@@ -79,7 +80,7 @@ def add(database: sqlite3.Connection, one: FileTrace, origin: str, *, keep_secre
 
 def keep(database: sqlite3.Connection, run_id: str, revision: int, what: Kept) -> None:
     """What was made of the run's ``revision``; nothing where the run is gone or a newer one is kept."""
-    row = database.execute("SELECT key, scored_revision FROM runs WHERE id = ?", (run_id,)).fetchone()
+    row = database.execute("SELECT key, scored_revision FROM runs WHERE id = ?", (clean(run_id),)).fetchone()
     if row is None or revision < row[1]:
         return
     _replace(database, row[0], what)
@@ -98,7 +99,6 @@ def _replace(database: sqlite3.Connection, run: int, what: Kept) -> None:
     database.executemany(
         "INSERT INTO claims (run, content) VALUES (?, ?)", [(run, claim) for claim in what.claims]
     )
-    *columns, body = what.summary
+    *columns, text = what.summary
     database.execute(_KEPT_STEP, (*columns, what.error, run))
-    for table, key in (("texts", "run"), ("search", "rowid")):
-        database.execute(f"INSERT INTO {table} ({key}, content) VALUES (?, ?)", (run, body))
+    put_text(database, run, text)

@@ -19,7 +19,8 @@ import msgspec
 from counterpoint.errors import UsageError
 from counterpoint.gates import Gate, parse_gates
 from counterpoint.registry import suggest
-from counterpoint.store.records import STATES, Run, Runs, State, searched
+from counterpoint.store.records import STATES, Run, Runs, State, clean, searched
+from counterpoint.store.searching import LEAST, match
 
 __all__ = ["CORRECT", "ORDERS", "Query", "find", "list_runs"]
 
@@ -32,8 +33,6 @@ ORDERS = {
     "steps": "steps DESC, key",
     "spans": "spans DESC, key",
 }
-MOST_GRAMS = 32
-"""Runs of three characters that the index is asked for; what it finds is looked through in full."""
 _STATE = {
     "receiving": "revision > scored_revision",
     "scored": "revision <= scored_revision AND error = ''",
@@ -66,22 +65,22 @@ class Query:
         wanted = searched(text).strip()
         if not wanted:
             return
-        if len(wanted) < 3:
+        if len(wanted) < LEAST:
             self.add("(instr(id, ?) OR instr(head, ?))", wanted, wanted)
-            return
-        grams = list(dict.fromkeys(wanted[at : at + 3] for at in range(len(wanted) - 2)))[:MOST_GRAMS]
-        match = " AND ".join('"{}"'.format(gram.replace('"', '""')) for gram in grams)
-        self.add(
-            """(instr(id, ?) OR key IN (SELECT run FROM texts WHERE instr(content, ?)
-                AND run IN (SELECT rowid FROM search WHERE search MATCH ?)))""",
-            wanted, wanted, match,
-        )  # fmt: skip
+        else:
+            self.add(
+                """(instr(id, ?) OR key IN (SELECT run FROM texts WHERE instr(content, ?)
+                    AND run IN (SELECT rowid FROM search WHERE search MATCH ?)))""",
+                wanted, wanted, match(wanted),
+            )  # fmt: skip
 
-    def gate(self, gate: Gate) -> None:
+    def gate(self, database: sqlite3.Connection, gate: Gate) -> None:
         """Runs whose value of a metric is as stated."""
         fold = _FOLDS.get(gate.fold)
         if fold is None:
             raise UsageError(f"{gate.text!r}: of one run there are no intervals: write mean, min or max")
+        if not _is_metric(database, gate.metric):
+            raise UsageError(f"no run has {gate.metric!r}{suggest(gate.metric, _metrics(database))}")
         self.add(
             f"""key IN (SELECT run FROM scores WHERE metric = ? AND value IS NOT NULL
                 GROUP BY run HAVING {fold}(value) {gate.comparison} ?)""",
@@ -105,13 +104,13 @@ def list_runs(
     query = Query()
     query.search(search)
     if system is not None:
-        query.add("system = ?", system)
+        query.add("system = ?", clean(system))
     if state:
         query.add(_STATE[_among(state, STATES, "state")])
     if correct:
         query.add(CORRECT[_among(correct, tuple(CORRECT), "correct")])
     for gate in parse_gates(where) if where.strip() else ():
-        query.gate(gate)
+        query.gate(database, gate)
     order_by, ordered = _order(database, order)
     (total,) = database.execute(f"SELECT COUNT(*) FROM runs {query.where}", query.values).fetchone()
     rows = database.execute(
@@ -124,7 +123,7 @@ def list_runs(
 
 def find(database: sqlite3.Connection, run_id: str) -> Run | None:
     """The run of that id, or the one that the trace of that id was joined into."""
-    rows = database.execute(f"SELECT {_COLUMNS} FROM runs WHERE id = ?", (run_id,)).fetchall()
+    rows = database.execute(f"SELECT {_COLUMNS} FROM runs WHERE id = ?", (clean(run_id),)).fetchall()
     if not rows:
         rows = database.execute(
             f"""SELECT {_COLUMNS} FROM runs
@@ -159,8 +158,21 @@ def _order(database: sqlite3.Connection, order: str) -> tuple[str, list[Any]]:
             ]
             clause = ", ".join(swapped)
         return clause, []
+    if not _is_metric(database, name):
+        choices = [*ORDERS, *_metrics(database)]
+        raise UsageError(f"order {name!r} is none of {', '.join(choices)}{suggest(name, choices)}")
     value = "(SELECT AVG(value) FROM scores WHERE metric = ? AND run = runs.key)"
     return f"{value} {'ASC' if backward else 'DESC'} NULLS LAST, key DESC", [name]
+
+
+def _is_metric(database: sqlite3.Connection, name: str) -> bool:
+    """Whether a run was scored by the metric; before the first was, whatever is a metric."""
+    query = "SELECT EXISTS (SELECT 1 FROM scores WHERE metric = ?) OR NOT EXISTS (SELECT 1 FROM scores)"
+    return bool(database.execute(query, (clean(name),)).fetchone()[0])
+
+
+def _metrics(database: sqlite3.Connection) -> list[str]:
+    return [name for (name,) in database.execute("SELECT DISTINCT metric FROM scores ORDER BY metric")]
 
 
 def _runs(database: sqlite3.Connection, rows: list[Any]) -> tuple[Run, ...]:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from counterpoint.errors import UsageError
 
-__all__ = ["APPLICATION_ID", "MIGRATIONS", "migrate"]
+__all__ = ["APPLICATION_ID", "MIGRATIONS", "migrate", "version"]
 
 APPLICATION_ID = 0x43505354
 """``CPST`` in ASCII."""
@@ -60,12 +60,11 @@ def _create_tables(database: sqlite3.Connection) -> None:
 
 
 def _index_texts(database: sqlite3.Connection) -> None:
-    """What a search looks through: in lower case, found by each three characters in a row."""
+    """What a search looks through, and in which of it three characters stand in a row."""
     database.execute("ALTER TABLE runs ADD COLUMN head TEXT NOT NULL DEFAULT ''")
     database.execute("CREATE TABLE texts (run INTEGER PRIMARY KEY, content TEXT NOT NULL)")
     database.execute(
-        """CREATE VIRTUAL TABLE search USING fts5(
-            content, content='texts', content_rowid='run', tokenize='trigram', detail=none)"""
+        "CREATE VIRTUAL TABLE search USING fts5(grams, content='', tokenize='ascii', detail=none)"
     )
 
 
@@ -78,11 +77,11 @@ def migrate(database: sqlite3.Connection, path: str) -> None:
 
     The first look takes no lock, so that a store in daily use is opened beside busy writers.
     """
-    if _version(database, path) == len(MIGRATIONS):
+    if version(database, path) == len(MIGRATIONS):
         return
     database.execute("BEGIN IMMEDIATE")
     try:
-        done = _version(database, path)
+        done = version(database, path)
         if not done:
             database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             database.execute(
@@ -99,8 +98,8 @@ def migrate(database: sqlite3.Connection, path: str) -> None:
         raise
 
 
-def _version(database: sqlite3.Connection, path: str) -> int:
-    """How many migrations were done; 0 of an empty database."""
+def version(database: sqlite3.Connection, path: str) -> int:
+    """How many migrations were done, 0 of an empty database; UsageError of a foreign or a newer one."""
     (application,) = database.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID:
         (tables,) = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()

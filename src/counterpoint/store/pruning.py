@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from counterpoint.store.receiving import drop_kept
+from counterpoint.store.searching import drop_text
 
 __all__ = ["Outdated", "Pruned", "compact_search", "delete_runs", "free_pages", "outdated"]
 
@@ -67,6 +68,7 @@ def delete_runs(database: sqlite3.Connection, batch: Iterable[Outdated]) -> Prun
         ).rowcount
         database.execute("DELETE FROM trace_ids WHERE run = ?", (one.key,))
         drop_kept(database, one.key)
+        drop_text(database, one.key)
         database.execute("DELETE FROM runs WHERE key = ?", (one.key,))
         runs += 1
     database.execute(

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from counterpoint.errors import UsageError
 from counterpoint.store.records import Span, clean
+from counterpoint.store.searching import drop_text
 
 __all__ = ["Arrival", "Receiver", "arrivals", "drop_kept", "fresh_id"]
 
@@ -165,6 +166,7 @@ class Receiver:
                 (first, second),
             )
             drop_kept(database, second)
+            drop_text(database, second)
             database.execute("DELETE FROM runs WHERE key = ?", (second,))
             self._traces.clear()
 
@@ -215,12 +217,6 @@ def fresh_id(database: sqlite3.Connection, wanted: str) -> str:
 
 
 def drop_kept(database: sqlite3.Connection, run: int) -> None:
-    """Delete what was made of the run: traces, scores, claims, searched texts."""
+    """Delete what was made of the run: traces, scores, claims."""
     for table in ("traces", "scores", "claims"):
         database.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
-    database.execute(
-        """INSERT INTO search(search, rowid, content)
-            SELECT 'delete', run, content FROM texts WHERE run = ?""",
-        (run,),
-    )
-    database.execute("DELETE FROM texts WHERE run = ?", (run,))

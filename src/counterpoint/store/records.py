@@ -191,7 +191,7 @@ def summarize(traces: Sequence[Trace]) -> Summary:
 
 def searched(text: str) -> str:
     """The form in which texts are searched: lower case, without NUL, at which SQLite's functions stop."""
-    return text.replace("\x00", " ").lower()
+    return clean(text).replace("\x00", " ").lower()
 
 
 def read_row(text: bytes) -> Row:

@@ -33,7 +33,7 @@ from counterpoint.store.pruning import (
     outdated,
 )
 from counterpoint.store.receiving import Receiver, arrivals
-from counterpoint.store.records import Run, Runs, Span, kept, read_claim, read_row
+from counterpoint.store.records import Run, Runs, Span, clean, kept, read_claim, read_row
 from counterpoint.store.verifying import problems, search_problem
 from counterpoint.store.wire import resource_spans
 from counterpoint.store.writer import Writer
@@ -71,7 +71,7 @@ class Store:
         self._writer = Writer(database, self.path, max_pending_bytes, self._receiver.forget)
         self._readers = Readers(self.path)
         self._watch = threading.Lock()
-        self._watcher: sqlite3.Connection | None = None
+        self._watcher = connect(self.path)
 
     # --- writing ---------------------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ class Store:
                 """SELECT envelope, payload FROM spans WHERE trace IN (
                     SELECT trace_ids.key FROM trace_ids JOIN runs ON runs.key = trace_ids.run
                     WHERE runs.id = ?) ORDER BY key""",
-                (run_id,),
+                (clean(run_id),),
             ):
                 groups.setdefault(envelope, []).append(payload)
             envelopes = {
@@ -227,15 +227,13 @@ class Store:
         with self._readers.snapshot() as database:
             rows = database.execute(
                 f"SELECT content FROM {table} WHERE run = (SELECT key FROM runs WHERE id = ?) ORDER BY key",
-                (run_id,),
+                (clean(run_id),),
             )
             return [text for (text,) in rows]
 
     def version(self) -> int:
         """A number that changes with every commit, also of other processes; cheap enough to ask often."""
         with self._watch, told(self.path):
-            if self._watcher is None:
-                self._watcher = connect(self.path)
             (version,) = self._watcher.execute("PRAGMA data_version").fetchone()
             return int(version)
 
@@ -303,9 +301,7 @@ class Store:
         self._writer.close()
         self._readers.close()
         with self._watch:
-            if self._watcher is not None:
-                self._watcher.close()
-                self._watcher = None
+            self._watcher.close()
 
     def __enter__(self) -> Store:
         return self

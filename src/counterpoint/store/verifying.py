@@ -47,6 +47,7 @@ _ORPHANS = {
     "a trace of no run": "SELECT id FROM traces WHERE run NOT IN (SELECT key FROM runs)",
     "claims of no run": "SELECT DISTINCT run FROM claims WHERE run NOT IN (SELECT key FROM runs)",
     "text of no run": "SELECT run FROM texts WHERE run NOT IN (SELECT key FROM runs)",
+    "a text that the search index lacks": "SELECT run FROM texts WHERE run NOT IN (SELECT rowid FROM search)",
     "scores without their trace": """SELECT DISTINCT scores.trace FROM scores WHERE NOT EXISTS (
         SELECT 1 FROM traces WHERE traces.run = scores.run AND traces.id = scores.trace)""",
 }
