@@ -53,7 +53,7 @@ def run_main(store: Store, run: Run) -> str:
     """The main part of the run's page."""
     traces, faults = traces_of(store, run)
     scores = scores_of(store.rows(run.id), traces)
-    seen = look_into(traces, Pages())
+    seen = look_into(traces, Pages(claims=False))
     if len(seen) < len(traces):
         faults = [*faults, f"{len(traces) - len(seen)} of {len(traces)} traces could not be drawn"]
     sections = [
