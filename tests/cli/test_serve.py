@@ -11,8 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from http.client import HTTPException
 from pathlib import Path
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 import pytest
@@ -62,10 +63,14 @@ def free_port() -> int:
 
 @contextmanager
 def up(*arguments: str, port: int, **more: str) -> Iterator[Served]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "counterpoint", "serve", *arguments],
-        stderr=subprocess.PIPE, text=True, env=environment(**more),
-    )  # fmt: skip
+    command = [sys.executable, "-m", "counterpoint", "serve", *arguments]
+    with running(command, port, **more) as server:
+        yield server
+
+
+@contextmanager
+def running(command: list[str], port: int, **more: str) -> Iterator[Served]:
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment(**more))
     try:
         while True:
             try:
@@ -223,7 +228,7 @@ def test_what_was_acknowledged_survives_kill_9(serve: Callable[..., Served], tmp
             numbers = [exporter * 10**6 + batch * 50 + item + 1 for item in range(50)]
             try:
                 server.post([span(number, trace=exporter + 1) for number in numbers])
-            except (OSError, URLError):
+            except (OSError, HTTPException):
                 return
             with lock:
                 acknowledged.extend(numbers)
@@ -237,6 +242,32 @@ def test_what_was_acknowledged_survives_kill_9(serve: Callable[..., Served], tmp
         one.join()
     assert len(acknowledged) > 200
     assert set(acknowledged) <= stored(tmp_path / "s.db")
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full_is_503_with_a_reason_and_what_was_taken_stays(tmp_path: Path):
+    resource = pytest.importorskip("resource")
+    port, path = free_port(), tmp_path / "s.db"
+    code = f"""if True:
+        import resource, sys
+        resource.setrlimit(resource.RLIMIT_FSIZE, ({2**21}, {2**21}))
+        sys.argv = ["counterpoint", "serve", "--port", "{port}", "--store", {str(path)!r}]
+        from counterpoint.cli import main
+        main()
+    """
+    assert resource
+    taken = []
+    with running([sys.executable, "-c", code], port) as server:
+        with pytest.raises(HTTPError, match="503") as refused:
+            for number in range(1, 10_000):
+                server.post([{**span(number), "name": "x" * 50_000}])
+                taken.append(number)
+        assert refused.value.headers["retry-after"] == "1"
+        assert str(path) in refused.value.read().decode()
+        assert len(taken) > 5
+        with urlopen(f"{server.url}/healthz", timeout=30) as answer:
+            assert answer.status == 200
+    assert set(taken) <= stored(path)
 
 
 def stored(path: Path) -> set[int]:

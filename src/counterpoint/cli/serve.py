@@ -90,7 +90,7 @@ def serve(
             with stoppable():
                 serve_until_stopped(
                     opened, sockets,
-                    token=token, hosts=[*([] if is_loopback(host) else [host]), *(allow_host or ())],
+                    token=token, hosts=[host, *(allow_host or ())],
                     quiet_s=quiet_after, metrics=metrics or None, keep_secrets=keep_secrets,
                 )  # fmt: skip
     finally:
@@ -119,7 +119,7 @@ def tell(sockets: list[socket.socket], port: int | None, host: str, token: str |
     bound = sockets[0].getsockname()[1]
     if port is None and bound != DEFAULT_PORT:
         say(f"port {DEFAULT_PORT} is taken, so this is {bound}: exporters have to be told")
-    name = "localhost" if is_loopback(host) or host in ("0.0.0.0", "::") else host
+    name = "localhost" if host in ("127.0.0.1", "::1", "0.0.0.0", "::") else host
     url = f"http://{f'[{name}]' if ':' in name else name}:{bound}"
     say(f"pages: {url}/")
     say(f"export OTEL_EXPORTER_OTLP_ENDPOINT={url}")

@@ -25,8 +25,10 @@ class Answer(NamedTuple):
 class Serving:
     """A real server on loopback, and one request at a time to it."""
 
-    def __init__(self, port: int, store: Any) -> None:
+    def __init__(self, port: int, store: Any, stop: Callable[[], None]) -> None:
         self.port = port
+        self.stop = stop
+        """Asks the server to stop, as a signal would, and does not wait."""
         self.store = store
         self.url = f"http://127.0.0.1:{port}"
 
@@ -55,11 +57,15 @@ def served(store: Any, **options: Any) -> Iterator[Serving]:
     sockets = bind("127.0.0.1", 0)
     thread = threading.Thread(target=running.run, args=(sockets,))
     thread.start()
-    try:
-        yield Serving(sockets[0].getsockname()[1], store)
-    finally:
+
+    def stop() -> None:
         app.state.stopping.set()
         running.should_exit = True
+
+    try:
+        yield Serving(sockets[0].getsockname()[1], store, stop)
+    finally:
+        stop()
         thread.join()
 
 

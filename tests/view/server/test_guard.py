@@ -26,6 +26,8 @@ def guarded(servings):
         ("LOCALHOST:4318", (), True),
         ("localhost.", (), True),
         ("127.0.0.1:80", (), True),
+        ("127.0.0.2:80", (), True),
+        ("10.0.0.7", ("127.0.0.1",), False),
         ("[::1]:4318", (), True),
         ("", (), False),
         ("evil.example", (), False),

@@ -375,6 +375,24 @@ def test_200_comes_after_the_store_has_the_spans_and_not_before(receiver):
     assert answers == [200]
 
 
+def test_a_server_that_stops_answers_what_is_under_way(serving, kept):
+    server = serving(kept)
+    kept.gate.clear()
+    answers: list[int] = []
+    sender = threading.Thread(
+        target=lambda: answers.append(
+            server.ask("POST", "/v1/traces", message(span()), content_type=PROTOBUF).status
+        )
+    )
+    sender.start()
+    time.sleep(0.2)
+    server.stop()
+    time.sleep(0.3)
+    kept.gate.set()
+    sender.join()
+    assert (answers, len(kept.spans)) == ([200], 1)
+
+
 def test_a_bug_of_ours_is_500_with_all_headers_and_the_server_stays_up(receiver, caplog):
     store = receiver.store
     store.fault, store.faults = ZeroDivisionError("ours"), 1

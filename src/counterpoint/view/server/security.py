@@ -59,7 +59,6 @@ HEADERS: tuple[tuple[bytes, bytes], ...] = (
 )
 """On every answer, where the answer does not say otherwise itself."""
 
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 SESSION_S = 12 * 3600
 _SESSIONS = 1000
 _FORM_BYTES = 8192
@@ -144,9 +143,12 @@ def known_host(host: str, hosts: Collection[str]) -> bool:
     (True, False, True)
     """
     name = _name_of(host)
-    if name in LOOPBACK or name in hosts:
+    if name == "localhost" or name in hosts:
         return True
-    return _is_address(name) and any(_is_address(known) and known not in LOOPBACK for known in hosts)
+    address = _address(name)
+    if address is None or address.is_loopback:
+        return address is not None
+    return any(known is not None and not known.is_loopback for known in map(_address, hosts))
 
 
 def _name_of(host: str) -> str:
@@ -155,12 +157,11 @@ def _name_of(host: str) -> str:
     return name.rstrip(".").lower()
 
 
-def _is_address(name: str) -> bool:
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        ipaddress.ip_address(name)
+        return ipaddress.ip_address(name)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 class Sessions:
