@@ -258,10 +258,14 @@ def test_a_disk_that_is_full_is_503_with_a_reason_and_what_was_taken_stays(tmp_p
     assert resource
     taken = []
     with running([sys.executable, "-c", code], port) as server:
-        with pytest.raises(HTTPError, match="503") as refused:
+
+        def fill() -> None:
             for number in range(1, 10_000):
                 server.post([{**span(number), "name": "x" * 50_000}])
                 taken.append(number)
+
+        with pytest.raises(HTTPError, match="503") as refused:
+            fill()
         assert refused.value.headers["retry-after"] == "1"
         assert str(path) in refused.value.read().decode()
         assert len(taken) > 5
