@@ -83,6 +83,7 @@ def test_a_metric_that_fails_costs_no_other_row():
         (lambda: cp.evaluate([], ["upr"], answers="essay"), "kind of answer 'essay' is none of number"),
         (lambda: cp.evaluate([], ["upr(profile=paper)", "ids(profile=strict)"]), "never mixed"),
         (lambda: cp.evaluate([], ["upr(profile=strict)"], profile="paper"), "never mixed"),
+        (lambda: cp.evaluate([], ["upr(profile=paper)"], profile="strict"), "never mixed"),
         (lambda: cp.evaluate([], ["upr(profile=paper)", "ids"]), "never mixed"),
     ],
 )

@@ -68,7 +68,7 @@ def evaluate(
     traces: Iterable[Trace],
     metrics: Sequence[str | Metric] | None = None,
     *,
-    profile: str = "strict",
+    profile: str | None = None,
     evidence: str = "broadcast",
     gold: str | Path | Mapping[str, str] | None = None,
     answers: str | None = None,
@@ -86,7 +86,8 @@ def evaluate(
     ----------
     traces: any iterable of Trace; what `read` gives is streamed.
     metrics: text forms or Metric constants; None: the default set.
-    profile: ``strict`` (steps as nodes, ours) or ``paper`` (the literal reading); never mixed.
+    profile: ``strict`` (steps as nodes, ours) or ``paper`` (the literal reading), never mixed; None: the one
+        that the metrics ask for, else ``strict``.
     evidence: the weakest evidence of a transfer that counts.
     gold: gold answers beside the traces: a JSONL or CSV file, or {trace id, task id or task text: answer}.
     answers: kind of answer: number, choice or text; None: inferred from each gold answer.
@@ -106,7 +107,6 @@ def evaluate(
         metrics=tuple(
             chosen for name in (DEFAULT if metrics is None else metrics) for chosen in metrics_of(name)
         ),
-        profile=profile,
         evidence=evidence,
         answers=answers,
         answer_pattern=answer_pattern,
@@ -117,7 +117,7 @@ def evaluate(
         run=str(getattr(traces, "run", "")) if run is None else run,
         observe=observe,
     )
-    settings = _checked(settings)
+    settings = _checked(settings, profile)
     rows: list[Row] = []
     infos: list[TraceInfo] = []
     observed: list[Any] = []
@@ -136,8 +136,8 @@ def evaluate(
     return Scores(rows, infos, list(warnings), observed)
 
 
-def _checked(settings: Settings) -> Settings:
-    """The settings with the profile that the metrics agree on."""
+def _checked(settings: Settings, given: str | None) -> Settings:
+    """The settings with the one profile that is given or asked for by metrics."""
     if settings.evidence not in EVIDENCE:
         raise UsageError(f"evidence {settings.evidence!r} is none of {', '.join(EVIDENCE)}")
     if settings.answers is not None and settings.answers not in KINDS:
@@ -145,11 +145,9 @@ def _checked(settings: Settings) -> Settings:
     if settings.answer_pattern is not None:
         read_answer("", pattern=settings.answer_pattern)
     asked = {str(chosen.bound["profile"]) for chosen in settings.metrics if "profile" in chosen.bound}
-    profiles = asked or {settings.profile}
-    if asked and (len(asked) > 1 or settings.profile not in ("strict", *asked)):
-        raise UsageError(
-            f"profiles are never mixed in one table, found {', '.join(sorted(asked | profiles))}"
-        )
+    profiles = asked | ({given} if given is not None else set()) or {"strict"}
+    if len(profiles) > 1:
+        raise UsageError(f"profiles are never mixed in one table, found {', '.join(sorted(profiles))}")
     if asked and any(
         "profile" in chosen.settings and "profile" not in chosen.bound for chosen in settings.metrics
     ):

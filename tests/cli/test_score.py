@@ -175,6 +175,7 @@ def test_a_folder_with_one_bad_file_among_good_ones_is_still_scored(run: Run, tr
         (["-m", "upr(threshold=2)"], "threshold"),
         (["--format", "xlsx"], "--format 'xlsx' is none of table"),
         (["--profile", "loose"], "profile 'loose' is none of strict, paper"),
+        (["--profile", "strict", "-m", "upr(profile=paper)"], "profiles are never mixed in one table"),
         (["--evidence", "rumor"], "evidence 'rumor' is none of explicit"),
         (["--from", "natve"], "native"),
         (["--rename-agent", "A"], "--rename-agent 'A' is not of the form A=B"),

@@ -9,10 +9,12 @@ import typer
 
 from counterpoint.cli import options
 from counterpoint.cli.output import choose, write_text
+from counterpoint.cli.trace_options import HOW, TraceOptions, takes_trace_options
 
 FORMATS = ("text", "json", "md")
 
 
+@takes_trace_options()
 def check(
     paths: options.Paths,
     fail_on: Annotated[
@@ -34,21 +36,7 @@ def check(
         str, typer.Option("--format", metavar="|".join(FORMATS), help="Form of the output.")
     ] = "text",
     output: options.Output = None,
-    gold: options.Gold = None,
-    format_from: options.From = "auto",
-    profile: options.Profile = "strict",
-    evidence: options.EvidenceLevel = "broadcast",
-    system: options.System = None,
-    exclude_agent: options.ExcludeAgent = None,
-    rename_agent: options.RenameAgent = None,
-    embedder: options.EmbedderName = "default",
-    answers: options.Answers = None,
-    answer_pattern: options.AnswerPattern = None,
-    regrade: options.Regrade = False,
-    name_key: options.NameKey = "name",
-    role_key: options.RoleKey = "role",
-    group_by: options.GroupBy = None,
-    max_bytes: options.MaxBytes = 256 * 2**20,
+    how: TraceOptions = HOW,
     workers: options.Workers = None,
     no_cache: options.NoCache = False,
     quiet: options.Quiet = False,
@@ -56,7 +44,7 @@ def check(
     """Gate a build: exit code 0 passed, 1 failed, 2 bad usage or unreadable input, 3 not evaluable."""
     choose(format, FORMATS, "--format")
     from counterpoint.check import check_scores, gate_metrics
-    from counterpoint.cli.score import evaluate_readings, finish, open_readings, renames
+    from counterpoint.cli.score import evaluate_readings, finish
     from counterpoint.errors import UsageError
     from counterpoint.gates import parse_gates
     from counterpoint.scores import read_scores
@@ -67,28 +55,12 @@ def check(
     gates = parse_gates(fail_on) if fail_on is not None else []
     earlier = read_scores(baseline) if baseline is not None else None
     wanted = gate_metrics(gates) + (metrics or (earlier.metrics if earlier else []))
-    readings = open_readings(
-        paths,
-        format=format_from,
-        system=system,
-        exclude_agents=exclude_agent or (),
-        rename_agents=renames(rename_agent),
-        name_key=name_key,
-        role_key=role_key,
-        group_by=group_by,
-        max_bytes=max_bytes,
-    )
+    readings = how.open(paths)
     scores = evaluate_readings(
         readings,
         quiet=quiet,
         metrics=list(dict.fromkeys(wanted)),
-        profile=profile,
-        evidence=evidence,
-        gold=gold,
-        answers=answers,
-        answer_pattern=answer_pattern,
-        regrade=regrade,
-        embedder=embedder,
+        **how.judging,
         workers=workers,
         cache=not no_cache,
     )

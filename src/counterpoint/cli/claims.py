@@ -8,6 +8,7 @@ import typer
 
 from counterpoint.cli import options
 from counterpoint.cli.output import choose, console, say, write_text
+from counterpoint.cli.trace_options import HOW, READING, TraceOptions, takes_trace_options
 
 if TYPE_CHECKING:
     from counterpoint.metrics.claim_ledger import Event
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 FORMATS = ("table", "jsonl")
 
 
+@takes_trace_options(READING | {"evidence", "embedder"}, before={"format": ("format_from",)})
 def claims(
     paths: options.Paths,
     judge: Annotated[
@@ -35,26 +37,17 @@ def claims(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what a chat model would cost, and ask nothing.")
     ] = False,
-    format_from: options.From = "auto",
     format: Annotated[
         str, typer.Option("--format", metavar="|".join(FORMATS), help="Form of the output.")
     ] = "table",
     output: options.Output = None,
-    evidence: options.EvidenceLevel = "broadcast",
-    system: options.System = None,
-    exclude_agent: options.ExcludeAgent = None,
-    rename_agent: options.RenameAgent = None,
-    embedder: options.EmbedderName = "default",
-    name_key: options.NameKey = "name",
-    role_key: options.RoleKey = "role",
-    group_by: options.GroupBy = None,
-    max_bytes: options.MaxBytes = 256 * 2**20,
+    how: TraceOptions = HOW,
     no_cache: options.NoCache = False,
     keep_secrets: options.KeepSecrets = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Tell the life of every claim: born, adopted, weakened, contradicted, lost."""
-    from counterpoint.cli.score import evaluate_readings, finish, open_readings, renames
+    from counterpoint.cli.score import evaluate_readings, finish
     from counterpoint.errors import ModelError
     from counterpoint.judges import make
     from counterpoint.metrics import metric
@@ -64,18 +57,8 @@ def claims(
     from counterpoint.models.vectors import cache_folder
 
     choose(format, FORMATS, "--format")
-    readings = open_readings(
-        paths,
-        format=format_from,
-        system=system,
-        exclude_agents=exclude_agent or (),
-        rename_agents=renames(rename_agent),
-        name_key=name_key,
-        role_key=role_key,
-        group_by=group_by,
-        max_bytes=max_bytes,
-    )
-    embed = load_embedder(embedder, cache=not no_cache)
+    readings = how.open(paths)
+    embed = load_embedder(how.embedder, cache=not no_cache)
     judging, decomposing = make(
         judge=judge,
         decomposer=decomposer,
@@ -93,7 +76,7 @@ def claims(
         readings,
         quiet=quiet,
         metrics=[metric("unity").bind(judge=judging, decomposer=decomposing)],
-        evidence=evidence,
+        evidence=how.evidence,
         embedder=embed,
         observe=lambda context: ledger(context, who),
         cache=not no_cache,

@@ -9,6 +9,7 @@ import typer
 
 from counterpoint.cli import options
 from counterpoint.cli.output import choose, write_text
+from counterpoint.cli.trace_options import ALL, HOW, TraceOptions, takes_trace_options
 
 if TYPE_CHECKING:
     from counterpoint.scores import Scores
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 FORMATS = ("table", "json", "html")
 
 
+@takes_trace_options(ALL - {"system"})
 def compare(
     paths: Annotated[
         list[str],
@@ -35,27 +37,14 @@ def compare(
     ] = "table",
     output: options.Output = None,
     metrics: options.Metrics = None,
-    gold: options.Gold = None,
-    format_from: options.From = "auto",
-    profile: options.Profile = "strict",
-    evidence: options.EvidenceLevel = "broadcast",
-    exclude_agent: options.ExcludeAgent = None,
-    rename_agent: options.RenameAgent = None,
-    embedder: options.EmbedderName = "default",
-    answers: options.Answers = None,
-    answer_pattern: options.AnswerPattern = None,
-    regrade: options.Regrade = False,
-    name_key: options.NameKey = "name",
-    role_key: options.RoleKey = "role",
-    group_by: options.GroupBy = None,
-    max_bytes: options.MaxBytes = 256 * 2**20,
+    how: TraceOptions = HOW,
     workers: options.Workers = None,
     no_cache: options.NoCache = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Compare runs: differences, intervals, tests, and a verdict in words."""
     choose(format, FORMATS, "--format")
-    from counterpoint.cli.score import evaluate_readings, finish, open_readings, renames
+    from counterpoint.cli.score import evaluate_readings, finish
     from counterpoint.compare import compare as compare_scores
     from counterpoint.scores import is_scores, read_scores
 
@@ -65,29 +54,14 @@ def compare(
         if is_scores(path):
             sides.append(_chosen(read_scores(path), path, metrics))
             continue
-        (reading,) = open_readings(
-            [path],
-            format=format_from,
-            exclude_agents=exclude_agent or (),
-            rename_agents=renames(rename_agent),
-            name_key=name_key,
-            role_key=role_key,
-            group_by=group_by,
-            max_bytes=max_bytes,
-        )
+        (reading,) = how.open([path])
         readings.append(reading)
         sides.append(
             evaluate_readings(
                 [reading],
                 quiet=quiet,
                 metrics=metrics or None,
-                profile=profile,
-                evidence=evidence,
-                gold=gold,
-                answers=answers,
-                answer_pattern=answer_pattern,
-                regrade=regrade,
-                embedder=embedder,
+                **how.judging,
                 workers=workers,
                 cache=not no_cache,
             )

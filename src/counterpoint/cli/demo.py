@@ -16,7 +16,8 @@ def demo(
     ] = "table",
 ) -> None:
     """Score the bundled traces of two teams: equal accuracy, unequal diversity and waste."""
-    from counterpoint.cli.score import FORMATS, evaluate_readings, finish, open_readings, show
+    from counterpoint.cli.score import FORMATS, evaluate_readings, finish, show
+    from counterpoint.cli.trace_options import open_readings
     from counterpoint.findings import Observer
 
     choose(format, FORMATS, "--format")

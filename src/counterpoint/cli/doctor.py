@@ -10,6 +10,7 @@ import typer
 
 from counterpoint.cli import options
 from counterpoint.cli.output import choose, write_text
+from counterpoint.cli.trace_options import HOW, READING, TraceOptions, takes_trace_options
 
 if TYPE_CHECKING:
     from counterpoint.doctor import Examination, FormatFacts
@@ -18,6 +19,7 @@ NAMED = 8
 """Agents, warnings and files that are named before the rest is only counted."""
 
 
+@takes_trace_options(READING | {"evidence"})
 def doctor(
     path: Annotated[str, typer.Argument(metavar="PATH", help="File, folder, glob, or - for stdin.")],
     metrics: options.Metrics = None,
@@ -26,35 +28,16 @@ def doctor(
     ] = "text",
     output: options.Output = None,
     roles: options.Roles = "default",
-    format_from: options.From = "auto",
-    evidence: options.EvidenceLevel = "broadcast",
-    system: options.System = None,
-    exclude_agent: options.ExcludeAgent = None,
-    rename_agent: options.RenameAgent = None,
-    name_key: options.NameKey = "name",
-    role_key: options.RoleKey = "role",
-    group_by: options.GroupBy = None,
-    max_bytes: options.MaxBytes = 256 * 2**20,
+    how: TraceOptions = HOW,
 ) -> None:
     """Say what was detected, which metrics it can carry, and for each that it cannot: what to record."""
     choose(format, ("text", "json"), "--format")
-    from counterpoint.cli.score import open_readings, renames
     from counterpoint.doctor import examine
     from counterpoint.scores import plain
     from counterpoint.secrets import mask
 
-    (reading,) = open_readings(
-        [path],
-        format=format_from,
-        system=system,
-        exclude_agents=exclude_agent or (),
-        rename_agents=renames(rename_agent),
-        name_key=name_key,
-        role_key=role_key,
-        group_by=group_by,
-        max_bytes=max_bytes,
-    )
-    found = examine(reading, metrics or None, evidence=evidence, roles=roles)
+    (reading,) = how.open([path])
+    found = examine(reading, metrics or None, evidence=how.evidence, roles=roles)
     if format == "json":
         document = {
             "formats": [plain(facts) for facts in found.formats],

@@ -11,6 +11,7 @@ import typer
 
 from counterpoint.cli import options
 from counterpoint.cli.output import choose, say, write_text
+from counterpoint.cli.trace_options import ALL, HOW, TraceOptions, takes_trace_options
 from counterpoint.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ LINE = 90
 MOST_EDGES = 8
 
 
+@takes_trace_options(ALL - {"profile"})
 def explain(
     path: Annotated[str, typer.Argument(metavar="PATH", help="File, folder, glob, or - for stdin.")],
     trace: Annotated[
@@ -34,41 +36,18 @@ def explain(
         str, typer.Option("--format", metavar="text|json", help="Form of the output.")
     ] = "text",
     output: options.Output = None,
-    gold: options.Gold = None,
-    format_from: options.From = "auto",
-    evidence: options.EvidenceLevel = "broadcast",
-    system: options.System = None,
-    exclude_agent: options.ExcludeAgent = None,
-    rename_agent: options.RenameAgent = None,
-    embedder: options.EmbedderName = "default",
-    answers: options.Answers = None,
-    answer_pattern: options.AnswerPattern = None,
-    regrade: options.Regrade = False,
-    name_key: options.NameKey = "name",
-    role_key: options.RoleKey = "role",
-    group_by: options.GroupBy = None,
-    max_bytes: options.MaxBytes = 256 * 2**20,
+    how: TraceOptions = HOW,
     no_cache: options.NoCache = False,
     keep_secrets: options.KeepSecrets = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Explain one trace: who was diverse, which paths were waste, where the answer was lost, what repeats."""
     choose(format, ("text", "json"), "--format")
-    from counterpoint.cli.score import finish, open_readings, renames
+    from counterpoint.cli.score import finish
     from counterpoint.evaluate import evaluate
     from counterpoint.explain import explain as explained
 
-    (reading,) = open_readings(
-        [path],
-        format=format_from,
-        system=system,
-        exclude_agents=exclude_agent or (),
-        rename_agents=renames(rename_agent),
-        name_key=name_key,
-        role_key=role_key,
-        group_by=group_by,
-        max_bytes=max_bytes,
-    )
+    (reading,) = how.open([path])
     found, others = _found(reading, trace)
     if found is None:
         finish([reading], None, quiet=quiet)
@@ -76,12 +55,7 @@ def explain(
     scores = evaluate(
         [found],
         ["ids"],
-        evidence=evidence,
-        gold=gold,
-        answers=answers,
-        answer_pattern=answer_pattern,
-        regrade=regrade,
-        embedder=embedder,
+        **how.judging,
         cache=not no_cache,
         run=reading.run,
         observe=explained,

@@ -10,6 +10,7 @@ import typer
 
 from counterpoint.cli import options
 from counterpoint.cli.output import choose, console, say, write_text
+from counterpoint.cli.trace_options import ALL, HOW, READING, TraceOptions, takes_trace_options
 
 if TYPE_CHECKING:
     from counterpoint.adapters import Reading
@@ -44,6 +45,7 @@ Format = Annotated[str, typer.Option("--format", metavar="|".join(FORMATS), help
 
 
 @app.command("build")
+@takes_trace_options(ALL - {"profile"})
 def build(
     paths: options.Paths,
     output: options.Output = None,
@@ -55,38 +57,17 @@ def build(
     ] = "correct",
     roles: options.Roles = "default",
     texts: Annotated[bool, typer.Option("--texts", help="Keep what was said, secrets masked.")] = False,
-    gold: options.Gold = None,
-    format_from: options.From = "auto",
-    evidence: options.EvidenceLevel = "broadcast",
-    system: options.System = None,
-    exclude_agent: options.ExcludeAgent = None,
-    rename_agent: options.RenameAgent = None,
-    embedder: options.EmbedderName = "default",
-    answers: options.Answers = None,
-    answer_pattern: options.AnswerPattern = None,
-    regrade: options.Regrade = False,
-    name_key: options.NameKey = "name",
-    role_key: options.RoleKey = "role",
-    group_by: options.GroupBy = None,
-    max_bytes: options.MaxBytes = 256 * 2**20,
+    how: TraceOptions = HOW,
     quiet: options.Quiet = False,
 ) -> None:
     """Make a forest of the runs that were right: one reference a task, framework and structure."""
-    from counterpoint.cli.score import finish, open_readings, renames
+    from counterpoint.cli.score import finish
     from counterpoint.metrics.forest_report import unmapped_names
     from counterpoint.metrics.forests import build_forest
 
-    readings = open_readings(
-        paths, format=format_from, system=system, exclude_agents=exclude_agent or (),
-        rename_agents=renames(rename_agent), name_key=name_key, role_key=role_key, group_by=group_by,
-        max_bytes=max_bytes,
-    )  # fmt: skip
-    grading: dict[str, Any] = {
-        "gold": gold, "answers": answers, "answer_pattern": answer_pattern, "regrade": regrade,
-        "evidence": evidence, "embedder": embedder,
-    }  # fmt: skip
-    traces = _graded(readings, where, **grading)
-    forest = build_forest(traces, aliases=roles, evidence=evidence, where=where, texts=texts)
+    readings = how.open(paths)
+    traces = _graded(readings, where, **how.judging)
+    forest = build_forest(traces, aliases=roles, evidence=how.evidence, where=where, texts=texts)
     write_text(forest.to_jsonl(), output)
     if not quiet:
         head = forest.header
@@ -101,6 +82,7 @@ def build(
 
 
 @app.command("match")
+@takes_trace_options(before={"each": ("embedder",)})
 def match(
     paths: options.Paths,
     forest: ForestFile,
@@ -125,45 +107,26 @@ def match(
             "--beside", metavar="METRIC", help="Correlate with it, accuracy held fixed. Repeatable."
         ),
     ] = None,
-    embedder: options.EmbedderName = "default",
     each: Annotated[bool, typer.Option("--each", help="Show every run.")] = False,
     diagnose: Annotated[bool, typer.Option("--diagnose", help="Say why failed runs failed.")] = False,
     format: Format = "table",
     output: options.Output = None,
-    gold: options.Gold = None,
-    format_from: options.From = "auto",
-    profile: options.Profile = "strict",
-    evidence: options.EvidenceLevel = "broadcast",
-    system: options.System = None,
-    exclude_agent: options.ExcludeAgent = None,
-    rename_agent: options.RenameAgent = None,
-    answers: options.Answers = None,
-    answer_pattern: options.AnswerPattern = None,
-    regrade: options.Regrade = False,
-    name_key: options.NameKey = "name",
-    role_key: options.RoleKey = "role",
-    group_by: options.GroupBy = None,
-    max_bytes: options.MaxBytes = 256 * 2**20,
+    how: TraceOptions = HOW,
     keep_secrets: options.KeepSecrets = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Grade runs against a forest: each system with its bounds, its ties, and what the weights decide."""
     choose(format, FORMATS, "--format")
-    from counterpoint.cli.score import finish, open_readings, renames
+    from counterpoint.cli.score import finish
     from counterpoint.metrics.forest_report import forest_report
     from counterpoint.scores import plain
     from counterpoint.view.forest import report_grids
 
-    readings = open_readings(
-        paths, format=format_from, system=system, exclude_agents=exclude_agent or (),
-        rename_agents=renames(rename_agent), name_key=name_key, role_key=role_key, group_by=group_by,
-        max_bytes=max_bytes,
-    )  # fmt: skip
-    kinds: dict[str, Any] = {"answers": answers, "answer_pattern": answer_pattern, "regrade": regrade}
-    contexts = _contexts(readings, profile=profile, evidence=evidence, gold=gold, **kinds)
-    values = _values(
-        contexts, beside or [], profile=profile, evidence=evidence, embedder=embedder, **kinds
-    )  # fmt: skip
+    readings = how.open(paths)
+    judging = how.judging
+    gold, embedder = judging.pop("gold"), judging.pop("embedder")
+    contexts = _contexts(readings, gold=gold, **{**judging, "profile": how.profile})
+    values = _values(contexts, beside or [], embedder=embedder, **judging)
     report = forest_report(
         contexts, forest, roles=roles, quality=quality, leave_out=_named(leave_out), scope=scope,
         others=others, why=diagnose, beside=values,
@@ -198,6 +161,7 @@ def show(
 
 
 @app.command("damage")
+@takes_trace_options(READING | {"profile", "evidence"})
 def damage(
     paths: options.Paths,
     forest: ForestFile,
@@ -214,33 +178,20 @@ def damage(
     leave_out: LeaveOut = "generator",
     format: Format = "table",
     output: options.Output = None,
-    format_from: options.From = "auto",
-    profile: options.Profile = "strict",
-    evidence: options.EvidenceLevel = "broadcast",
-    system: options.System = None,
-    exclude_agent: options.ExcludeAgent = None,
-    rename_agent: options.RenameAgent = None,
-    name_key: options.NameKey = "name",
-    role_key: options.RoleKey = "role",
-    group_by: options.GroupBy = None,
-    max_bytes: options.MaxBytes = 256 * 2**20,
+    how: TraceOptions = HOW,
     quiet: options.Quiet = False,
 ) -> None:
     """Damage runs on purpose and see what notices: a table, and a picture of the curves."""
     choose(format, FORMATS, "--format")
-    from counterpoint.cli.score import finish, open_readings, renames
+    from counterpoint.cli.score import finish
     from counterpoint.metrics.damage_report import damage_report
     from counterpoint.scores import plain
-    from counterpoint.view.pictures import damage_svg
     from counterpoint.view.forest import damage_grids
+    from counterpoint.view.pictures import damage_svg
 
-    readings = open_readings(
-        paths, format=format_from, system=system, exclude_agents=exclude_agent or (),
-        rename_agents=renames(rename_agent), name_key=name_key, role_key=role_key, group_by=group_by,
-        max_bytes=max_bytes,
-    )  # fmt: skip
+    readings = how.open(paths)
     report = damage_report(
-        _contexts(readings, profile=profile, evidence=evidence), forest, roles=roles,
+        _contexts(readings, profile=how.profile, evidence=how.evidence), forest, roles=roles,
         leave_out=_named(leave_out), replicates=replicates, limit=limit, draws=draws, seed=seed,
     )  # fmt: skip
     write_text(damage_svg(report.curves), svg)

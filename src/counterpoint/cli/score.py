@@ -10,6 +10,7 @@ import typer
 
 from counterpoint.cli import options
 from counterpoint.cli.output import choose, console, say, say_some, to_stdout, write_text
+from counterpoint.cli.trace_options import HOW, TraceOptions, takes_trace_options
 
 if TYPE_CHECKING:
     from counterpoint.adapters import Reading
@@ -19,28 +20,15 @@ if TYPE_CHECKING:
 FORMATS = ("table", "json", "jsonl", "csv", "md")
 
 
+@takes_trace_options(before={"format": ("gold", "format_from")})
 def score(
     paths: options.Paths,
     metrics: options.Metrics = None,
-    gold: options.Gold = None,
-    format_from: options.From = "auto",
     format: Annotated[
         str, typer.Option("--format", metavar="|".join(FORMATS), help="Form of the output.")
     ] = "table",
     output: options.Output = None,
-    profile: options.Profile = "strict",
-    evidence: options.EvidenceLevel = "broadcast",
-    system: options.System = None,
-    exclude_agent: options.ExcludeAgent = None,
-    rename_agent: options.RenameAgent = None,
-    embedder: options.EmbedderName = "default",
-    answers: options.Answers = None,
-    answer_pattern: options.AnswerPattern = None,
-    regrade: options.Regrade = False,
-    name_key: options.NameKey = "name",
-    role_key: options.RoleKey = "role",
-    group_by: options.GroupBy = None,
-    max_bytes: options.MaxBytes = 256 * 2**20,
+    how: TraceOptions = HOW,
     engine: options.Engine = "local",
     workers: options.Workers = None,
     no_cache: options.NoCache = False,
@@ -55,28 +43,12 @@ def score(
     choose(engine, ("local",), "--engine")
     from counterpoint.cli.report import write_report
 
-    readings = open_readings(
-        paths,
-        format=format_from,
-        system=system,
-        exclude_agents=exclude_agent or (),
-        rename_agents=renames(rename_agent),
-        name_key=name_key,
-        role_key=role_key,
-        group_by=group_by,
-        max_bytes=max_bytes,
-    )
+    readings = how.open(paths)
     scores = evaluate_readings(
         readings,
         quiet=quiet,
         metrics=metrics or None,
-        profile=profile,
-        evidence=evidence,
-        gold=gold,
-        answers=answers,
-        answer_pattern=answer_pattern,
-        regrade=regrade,
-        embedder=embedder,
+        **how.judging,
         workers=workers,
         cache=not no_cache,
         observe=_observer(format, html),
@@ -101,26 +73,6 @@ def _observer(format: str, html: Path | None) -> Any:
 
         return Observer()
     return None
-
-
-def renames(pairs: list[str] | None) -> dict[str, str]:
-    """``A=B`` options to {A: B}."""
-    from counterpoint.errors import UsageError
-
-    found = {}
-    for pair in pairs or ():
-        old, equals, new = pair.partition("=")
-        if not equals or not old or not new:
-            raise UsageError(f"--rename-agent {pair!r} is not of the form A=B")
-        found[old] = new
-    return found
-
-
-def open_readings(paths: list[str], **how: Any) -> list[Reading]:
-    """One reading a PATH argument; faulty records are kept aside and told at the end."""
-    from counterpoint.adapters import read
-
-    return [read(path, on_error=lambda error: None, **how) for path in paths]
 
 
 def evaluate_readings(readings: list[Reading], *, quiet: bool = False, **how: Any) -> Scores:

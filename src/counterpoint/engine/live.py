@@ -92,7 +92,7 @@ def score_run(
     run_id: str,
     *,
     metrics: Sequence[str] | None = None,
-    profile: str = "strict",
+    profile: str | None = None,
     embedder: str = "default",
 ) -> None:
     """Reads and scores a run as it is now, and keeps what was found: traces, rows, the ledger of its claims.
@@ -153,7 +153,7 @@ class Scorer:
         quiet_s: float = QUIET_S,
         limit_s: float = LIMIT_S,
         metrics: Sequence[str] | None = None,
-        profile: str = "strict",
+        profile: str | None = None,
         embedder: str = "default",
         keep_secrets: bool = False,
         score: _Score | None = None,
