@@ -4,7 +4,7 @@
 ``real_exporters/FRAMEWORK.txt`` locks. One sends protobuf, the other JSON: each has one exporter only.
 After a change of what ``real_exporters/FRAMEWORK.in`` asks for::
 
-    uv pip compile FRAMEWORK.in -o FRAMEWORK.txt --universal --python-version 3.11 --generate-hashes --no-header
+    uv pip compile FRAMEWORK.in -o FRAMEWORK.txt --universal -p 3.11 --generate-hashes --no-header
 """
 
 from __future__ import annotations
