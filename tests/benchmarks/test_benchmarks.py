@@ -225,6 +225,12 @@ def test_known_ids_of_the_test_split_divide_a_file(tmp_path):
         ({"test.jsonl": '{"answer": "1"}'}, "test", "record 1: no field 'question' (found: answer)"),
         ({"test.jsonl": '{"question": "?", "answer": "many"}'}, "test", "'many' is no number"),
         ({"test.jsonl": '{"question": "?", "answer": "1"}\n{"ques'}, "test", "line 2 is no JSON"),
+        (
+            {"test.jsonl": '{"question": " ", "answer": "1"}'},
+            "test",
+            "record 1: the field 'question' is empty",
+        ),
+        ({"test.jsonl": "\n"}, "test", "test.jsonl is empty"),
         ({"test.json": "{"}, "test", "test.json is no JSON"),
         ({"test.json": "[3]"}, "test", "record 1 is no object but int"),
     ],

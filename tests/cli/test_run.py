@@ -20,7 +20,7 @@ import pytest
 
 from counterpoint.adapters import read
 from counterpoint.contracts import Reply
-from counterpoint.models.scripted import scripted_server
+from counterpoint.models.scripted import Fault, scripted_server
 from counterpoint.registry import names
 from counterpoint.runtime.systems import system
 from counterpoint.trace import Trace
@@ -163,6 +163,11 @@ def test_a_learned_wiring_takes_the_place_of_the_topology(run: Run, data: Path, 
         (["gsm8k", "--model", "simulated(seed=1)"], "--seeds"),
         (["gsm8k", "--model", "simulated(accuracy=1"], "not of the form"),
         (["gsm8k", "--model", "simulate(accuracy=1)"], "did you mean 'simulated'"),
+        (["gsm8k", "--model", " "], "--model is empty"),
+        (["gsm8k", "--temperature", "nan"], "--temperature is a number from 0"),
+        (["gsm8k", "--temperature", "-1"], "--temperature is a number from 0"),
+        (["gsm8k", "-o", "never-made", "--profile", "fancy"], "--profile 'fancy' is none of"),
+        (["gsm8k", "-o", "never-made", "--embedder", "hashin"], "did you mean 'hashing'"),
         (["gsm8k", "--format", "html"], "--format"),
         (["gsm8k", "--wiring", "none.json"], "none.json"),
         (["gsm8k", "--base-url", "ftp://x"], "base URL"),
@@ -177,6 +182,15 @@ def test_bad_usage_is_one_line_and_exit_code_2(run: Run, data: Path, words: list
     assert told.code == 2
     assert message in told.err
     assert len(told.err.splitlines()) == 1
+    assert not Path("never-made").exists()
+
+
+def test_a_run_without_one_reply_is_no_success(run: Run, data: Path, tmp_path: Path):
+    with scripted_server(Fault(status=401)) as server:
+        told = run(*sent(server, data, tmp_path / "r", "--system", "single"))
+    assert told.code == 2
+    assert told.err.splitlines()[-1].startswith("counterpoint: no call was answered")
+    assert "HTTP 401" in told.err
 
 
 def test_the_key_is_sent_and_written_nowhere(run: Run, data: Path, tmp_path: Path, monkeypatch: Any):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,18 @@ FAULTS = {
 }
 
 
-def sit(path: Path, server: ScriptedServer, name: str = "chain(rounds=1)", threads: int = 3) -> Report:
+QUICK: dict[str, Any] = {"retries": 2, "timeout_s": 0.4, "wait": lambda seconds: None}
+
+
+def sit(
+    path: Path,
+    server: ScriptedServer,
+    name: str = "chain(rounds=1)",
+    threads: int = 3,
+    settings: dict[str, Any] = QUICK,
+) -> Report:
     plan = Plan(gsm8k, "gsm8k", QUESTIONS, system(name), {"model": "m"})
-    model = ChatHTTP("m", base_url=server.base_url, retries=2, timeout_s=0.4, wait=lambda seconds: None)
+    model = ChatHTTP("m", base_url=server.base_url, **settings)
     folder = RunFolder(path, plan.config(), resume=False)
     try:
         return run(plan, folder, lambda seed, wait: model, threads=threads)
@@ -128,6 +138,28 @@ def test_a_server_that_is_gone_ends_the_run_in_one_line(tmp_path):
     report = sit(tmp_path, server, "vanilla")
     assert "none of the first 10 calls was answered" in report.stopped
     assert time.monotonic() - begun < 20
+
+
+@pytest.mark.slow
+def test_a_real_minute_of_silence_is_waited_out_once_and_named_where_it_stays(tmp_path):
+    """With the timeout that a model has by default; both runs wait at the same time."""
+    with (
+        scripted_server(Spoiling(Fault.stall(90), times=1)) as passing,
+        scripted_server(Spoiling(Fault.stall(90), times=99)) as staying,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        begun = time.monotonic()
+        first = pool.submit(sit, tmp_path / "a", passing, "single", 3, {})
+        second = pool.submit(sit, tmp_path / "b", staying, "single", 3, {"retries": 0})
+        waited, failed = first.result(), second.result()
+        assert 60 <= time.monotonic() - begun < 80
+        assert (used(waited), used(failed)) == tuple(
+            (server.tokens_in, server.tokens_out) for server in (passing, staying)
+        )
+    assert (waited.failures, len(waited.traces), len(passing.requests)) == ((), 6, 7)
+    assert [(one.trace, one.agent) for one in failed.failures] == [("q3", "direct")]
+    assert failed.failures[0].error.endswith("no answer within 60 s")
+    assert len(failed.traces) == 6
 
 
 @pytest.mark.slow

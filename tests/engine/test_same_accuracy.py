@@ -7,16 +7,13 @@ first run: docs/decisions/0007. `perf/same_accuracy.py` runs more seeds; docs/pa
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 import counterpoint as cp
 from counterpoint.benchmarks import gsm8k
 from counterpoint.contracts import Example
-from counterpoint.engine.folder import RunFolder
 from counterpoint.engine.jobs import Plan
-from counterpoint.engine.local import run
 from counterpoint.models.simulated import Simulated
 from counterpoint.runtime.systems import HONEST, System
 from counterpoint.scores import Scores
@@ -27,28 +24,20 @@ CHAIN = System("chain", "the last of three in a row answers", HONEST, "chain", "
 LAYERS = replace(CHAIN, name="layers", topology="layered")
 
 
-def played(system: System, folder: Path) -> Scores:
-    """Every question under every seed, by the engine."""
+def played(system: System) -> Scores:
+    """Every question under every seed."""
     plan = Plan(gsm8k, "gsm8k", QUESTIONS, system, {"model": "simulated"}, SEEDS)
-    opened = RunFolder(folder, plan.config(), resume=False)
-    try:
-        report = run(
-            plan,
-            opened,
-            lambda seed, wait: Simulated(
-                QUESTIONS, accuracy=0.7, copying=0.8, stubbornness=0.2, verbosity=40, seed=seed
-            ),
-            threads=4,
-        )
-    finally:
-        opened.close()
-    assert report.failures == ()
-    return cp.evaluate(report.traces, ["accuracy", "ids", "upr"], profile="paper", embedder="hashing")
+    models = [
+        Simulated(QUESTIONS, accuracy=0.7, copying=0.8, stubbornness=0.2, verbosity=40, seed=seed)
+        for seed in range(SEEDS)
+    ]
+    traces = [job.play(models[job.seed]) for job in plan.jobs]
+    return cp.evaluate(traces, ["accuracy", "ids", "upr"], profile="paper", embedder="hashing")
 
 
 @pytest.mark.slow
-def test_two_teams_of_equal_accuracy_differ_clearly_in_diversity_and_waste(tmp_path):
-    layers, chain = played(LAYERS, tmp_path / "layers"), played(CHAIN, tmp_path / "chain")
+def test_two_teams_of_equal_accuracy_differ_clearly_in_diversity_and_waste():
+    layers, chain = played(LAYERS), played(CHAIN)
     rows = {row.metric: row for row in cp.compare(layers, chain, delta={"accuracy": 0.02}).rows}
     accuracy, ids, upr = rows["accuracy"], rows["ids"], rows["upr"]
     assert {row.n for row in rows.values()} == {1000}

@@ -61,6 +61,13 @@ class Record:
         found = ", ".join(map(str, list(self.fields)[:8])) or "nothing"
         raise UsageError(f"{self.where}: no field {' or '.join(map(repr, names))} (found: {found})")
 
+    def text(self, *names: str) -> str:
+        """The first of these fields as text; a UsageError where there is none in it."""
+        text = str(self.first(*names)).strip()
+        if not text:
+            raise UsageError(f"{self.where}: the field {names[0]!r} is empty")
+        return text
+
 
 def load_split(
     path: str,
@@ -234,6 +241,8 @@ def _json(file: Path) -> list[Any]:
         whole, _ = parse_json(content)
     except ValueError as error:
         lines = [line for line in content.splitlines() if line.strip()]
+        if not lines:
+            raise UsageError(f"{file} is empty") from None
         if len(lines) < 2:
             raise UsageError(f"{file} is no JSON: {error}") from None
         return [_line(line, f"{file}: line {number}") for number, line in enumerate(lines, 1)]

@@ -31,7 +31,7 @@ def _example(record: Record) -> Example:
     gold = str(record.first("correct", "label", "answer")).strip().upper()
     if gold not in options:
         raise UsageError(f"{record.where}: the answer {gold[:60]!r} is none of {', '.join(options)}")
-    task = with_options(str(record.first("question")), options)
+    task = with_options(record.text("question"), options)
     return Example(content_id("aqua", task), task, gold, "choice", options)
 
 

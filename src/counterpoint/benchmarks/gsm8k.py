@@ -22,6 +22,6 @@ def load(path: str, split: str) -> list[Example]:
 
 
 def _example(record: Record) -> Example:
-    task = str(record.first("question")).strip()
+    task = record.text("question")
     answer = str(record.first("answer")).rpartition("####")[2]
     return Example(content_id("gsm8k", task), task, whole_number(answer.strip(), record.where))

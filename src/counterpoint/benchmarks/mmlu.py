@@ -113,5 +113,5 @@ def _example(record: Record) -> Example:
     if gold not in tuple(_LETTERS):
         raise UsageError(f"{record.where}: the answer {answer[:60]!r} is no letter A to D, nor 0 to 3")
     options = {letter: " ".join(str(text).split()) for letter, text in zip(_LETTERS, choices, strict=True)}
-    task = with_options(str(record.first("question")), options)
+    task = with_options(record.text("question"), options)
     return Example(content_id("mmlu", task), task, gold, "choice", options)

@@ -25,7 +25,7 @@ def load(path: str, split: str) -> list[Example]:
 
 
 def _example(record: Record) -> Example:
-    task = str(record.first("sQuestion", "question")).strip()
+    task = record.text("sQuestion", "question")
     answer = record.first("lSolutions", "final_ans")
     if isinstance(answer, list):
         answer = answer[0] if len(answer) == 1 else answer

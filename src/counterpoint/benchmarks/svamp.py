@@ -26,6 +26,6 @@ def _example(record: Record) -> Example:
     body = str(record.first("Body", "body")).strip()
     if body and body[-1].isalnum():
         body += "."
-    task = f"{body} {str(record.first('Question', 'question')).strip()}".strip()
+    task = f"{body} {record.text('Question', 'question')}".strip()
     name = record.fields.get("ID") or content_id("svamp", task)
     return Example(str(name), task, whole_number(record.first("Answer", "answer"), record.where))

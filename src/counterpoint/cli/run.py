@@ -100,6 +100,7 @@ def run(
     choose(format, FORMATS, "--format")
     for name in metrics or ():
         metric(name)
+    check_settings(model, temperature, profile, embedder)
     plan = make_plan(
         benchmark, data, system,
         limit=limit, rounds=rounds, seeds=seeds, wiring=wiring,
@@ -129,6 +130,23 @@ def run(
         )  # fmt: skip
     scores = print_scores(plan, report, metrics, profile, embedder, format, output)
     finish(report, scores, output, quiet=quiet)
+
+
+def check_settings(model: str, temperature: float | None, profile: str | None, embedder: str) -> None:
+    """A UsageError where scoring would fail after the run was paid for, or a setting cannot be sent."""
+    from math import isfinite
+
+    from counterpoint.evaluate import PROFILES
+    from counterpoint.models.embed import embedder as load
+
+    if not model.strip():
+        raise UsageError("--model is empty: name the model at the endpoint")
+    if temperature is not None and not (isfinite(temperature) and temperature >= 0):
+        raise UsageError(f"--temperature is a number from 0, not {temperature:g}")
+    if profile is not None:
+        choose(profile, PROFILES, "--profile")
+    if embedder != "default":
+        load(embedder)
 
 
 def make_plan(
@@ -325,11 +343,13 @@ def print_scores(
     )  # fmt: skip
     scores = row if not metrics else evaluate(
         report.traces, metrics,
-        profile=profile or "strict", answers=plan.kind, embedder=embedder, run=name,
+        profile=profile, answers=plan.kind, embedder=embedder, run=name,
     )  # fmt: skip
     if output is not None:
         write_text(scores.to_json(), output / "scores.json")
     model = str(plan.model["model"])
+    if not report.traces and format in ("table", "md"):
+        return scores
     if format == "table":
         shown = console()
         shown.print(run_row.table(row, plan.benchmark_name, model, shown.width))
@@ -361,3 +381,5 @@ def finish(report: Report, scores: Scores, output: Path | None, *, quiet: bool) 
             f"stopped after {report.progress.done} of {report.progress.questions} questions: "
             f"{report.stopped} (to go on: --resume)"
         )
+    if report.failures and not report.progress.calls:
+        raise ModelError("no call was answered: see what failed; --resume tries again")

@@ -59,16 +59,28 @@ class RunFolder:
             raise UsageError(
                 f"{path}: holds a run already: go on with it by --resume, or name another folder"
             )
+        if not held and (path / TRACES).exists():
+            raise UsageError(f"{path}: holds {TRACES} of something else, no run: name another folder")
         if held:
             _check_same(path / CONFIG, config)
         self.journal = Journal(path / LOG)
         self.trace_lines = Journal(path / TRACES)
         self.replies: dict[tuple[str, str], TimedReply] = {}
-        for record in self.journal.read():
+        for number, record in enumerate(self.journal.read(), 1):
             if record.get("event") == "call":
-                self.replies[record["job"], record["call"]] = TimedReply(**record["reply"])
+                self._recall(record, number)
         write_json(path / CONFIG, config)
         self.note("resumed" if held else "started")
+
+    def _recall(self, record: Mapping[str, Any], number: int) -> None:
+        try:
+            job, call = str(record["job"]), str(record["call"])
+            self.replies[job, call] = msgspec.convert(record["reply"], TimedReply)
+        except (KeyError, msgspec.ValidationError) as error:
+            raise UsageError(
+                f"{self.journal.path}: line {number} is no reply of a run ({error}): "
+                "the file was changed from outside"
+            ) from None
 
     def note(self, event: str, **told: Any) -> None:
         """Add an event to the log."""
@@ -118,7 +130,7 @@ class RunFolder:
 
 def _check_same(path: Path, config: Mapping[str, Any]) -> None:
     try:
-        found = msgspec.json.decode(path.read_bytes())
+        found = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.DecodeError) as error:
         raise UsageError(f"{path}: could not be read, so the run cannot go on: {error}") from None
     asked = msgspec.to_builtins(_masked(config))
