@@ -725,3 +725,52 @@ def test_a_manager_with_a_thousand_calls_is_read_in_seconds(read: Read) -> None:
 
 def test_a_status_of_another_shape_does_not_cost_its_span(read: Read) -> None:
     assert spoken(read(agent("a", name="a", said="Hi.", status="weird"))) == [("a", "Hi.")]
+
+
+# --- runs over several files -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cut", [6, 20, 33, 45])
+def test_a_run_that_links_hold_together_is_one_over_two_files(tmp_path: Path, cut: int) -> None:
+    whole = Path(__file__).parents[1] / "golden/otlp/autogen_round_robin.json"
+    spans = [
+        (part["scope"], span)
+        for group in json.loads(whole.read_text("utf-8"))["resourceSpans"]
+        for part in group["scopeSpans"]
+        for span in part["spans"]
+    ]
+    for name, half in (("1", spans[:cut]), ("2", spans[cut:])):
+        parts = [{"scope": scope, "spans": [span]} for scope, span in half]
+        (tmp_path / f"{name}.json").write_text(
+            json.dumps({"resourceSpans": [{"scopeSpans": parts}]}), "utf-8"
+        )
+    (expected,) = cp.read(whole)
+    (trace,) = cp.read(tmp_path, on_error=lambda error: None)
+    assert spoken(trace) == spoken(expected)
+    assert evidence(trace) == evidence(expected)
+    assert trace.labels["spans"] == len(spans)
+    assert "linked_run" not in trace.labels
+
+
+def test_runs_without_a_common_link_stay_apart(tmp_path: Path) -> None:
+    for number in "12":
+        one = agent("a", name="a", said=f"From {number}.")
+        other = agent("b", "", 20, name="b", said=f"Then {number}.", links=[{"spanId": f"{number}" * 16}])
+        for each in (one, other):
+            each["traceId"] = number * 32
+            each["spanId"] = number + each["spanId"][1:]
+        (tmp_path / f"{number}.json").write_text(json.dumps(document(one, other)))
+    first, second = cp.read(tmp_path)
+    assert [step.text for step in (*first.steps, *second.steps)] == [
+        "From 1.",
+        "Then 1.",
+        "From 2.",
+        "Then 2.",
+    ]
+
+
+def test_a_label_of_a_file_is_no_linked_run(tmp_path: Path) -> None:
+    steps = [{"id": "s", "agent": "a", "text": "Hi."}]
+    (tmp_path / "x.jsonl").write_text(json.dumps({"id": "x", "steps": steps, "labels": {"linked_run": 0}}))
+    (trace,) = cp.read(tmp_path / "x.jsonl")
+    assert trace.labels["linked_run"] == 0

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from counterpoint.adapters._files import File, expand
 from counterpoint.adapters._join import join
+from counterpoint.adapters._linked import join_linked
 from counterpoint.adapters._pair import pair
 from counterpoint.adapters._source import MAX_BYTES, UNREADABLE, open_source
 from counterpoint.contracts import Source
@@ -78,7 +79,7 @@ def read(
         exclude=frozenset(exclude_agents),
         rename=dict(rename_agents or {}),
         system=system,
-        options={"name_key": name_key, "role_key": role_key, "max_bytes": max_bytes},
+        options={"name_key": name_key, "role_key": role_key, "max_bytes": max_bytes, "linked": True},
         group_by=group_by,
     )
 
@@ -122,7 +123,7 @@ class Reading(Iterator[Trace]):
         self._exclude, self._rename, self._system = exclude, rename, system
         self._options = options
         self._ids: set[str] = set()
-        raw = pair(self._files(arguments))
+        raw = join_linked(pair(self._files(arguments)))
         self._agents: dict[str, None] = {}
         self._traces = self._finished(join(raw, group_by, self.notes) if group_by else raw)
 

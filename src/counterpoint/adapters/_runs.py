@@ -19,10 +19,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from msgspec.structs import replace
+
 from counterpoint.adapters._containment import MIN_CHARACTERS
+from counterpoint.adapters._linked import LINKED, LinkedRun, may_go_on
 from counterpoint.adapters._scopes import Scope, find_scopes
 from counterpoint.adapters._spans import Reading, Span, Tree, prompt
 from counterpoint.adapters._transfers import Turn, add_context, add_sequence, to_trace
@@ -53,11 +57,23 @@ class Dialect:
 
 
 def traces(
-    spans: Sequence[Span], dialect: Dialect, *, source: str, format: str, warnings: Sequence[str] = ()
+    spans: Sequence[Span],
+    dialect: Dialect,
+    *,
+    source: str,
+    format: str,
+    warnings: Sequence[str] = (),
+    linked: bool = False,
 ) -> Iterator[Trace | TraceError]:
-    """Every run among the spans; a TraceError where they hold no turn of any agent."""
+    """Every run among the spans; a TraceError where they hold no turn of any agent.
+
+    ``linked``: a run that may go on in another file has what `join_linked` needs among its labels.
+    """
     with no_collection():
-        held = [run for group in _joined(dialect.mend(spans)) if (run := _Run(group, dialect)).turns]
+        groups = _joined(dialect.mend(spans))
+        runs = [_Run(group, dialect) for group in groups]
+        held = [run for run in runs if run.turns]
+        linked = linked and any(map(may_go_on, groups))
     if not held:
         what = f"{len(spans)} spans" if spans else "no spans"
         yield TraceError(
@@ -68,6 +84,11 @@ def traces(
     for run in held:
         with no_collection():
             trace = run.trace(source=f"{source} ({format})", format=format, warnings=warnings)
+            if linked:
+                anew = partial(traces, dialect=dialect, source=source, format=format)
+                beside = [] if run is not held[0] else [one.tree.spans for one in runs if not one.turns]
+                going_on = LinkedRun(run.tree.spans, anew, warnings, beside)
+                trace = replace(trace, labels={**trace.labels, LINKED: going_on})
         yield trace
 
 

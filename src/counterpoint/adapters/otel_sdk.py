@@ -55,7 +55,10 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
         if not isinstance(record, TraceError):
             warnings.update(dict.fromkeys(record.warnings))
     if spans or not number:
-        yield from traces(spans, ATTRIBUTES, source=source.name, format="otel_sdk", warnings=tuple(warnings))
+        linked = bool(source.options.get("linked"))
+        yield from traces(
+            spans, ATTRIBUTES, source=source.name, format="otel_sdk", warnings=tuple(warnings), linked=linked
+        )
 
 
 def _parse(text: bytes) -> tuple[list[Any], list[str]]:

@@ -57,7 +57,10 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
                 warnings.update(dict.fromkeys(record.warnings))
     yield from errors
     if spans or not errors:
-        yield from traces(spans, ATTRIBUTES, source=source.name, format="otlp", warnings=tuple(warnings))
+        linked = bool(source.options.get("linked"))
+        yield from traces(
+            spans, ATTRIBUTES, source=source.name, format="otlp", warnings=tuple(warnings), linked=linked
+        )
 
 
 def _parse(text: bytes) -> tuple[list[Span], list[str]]:
@@ -104,4 +107,5 @@ def _read_protobuf(source: Source) -> Iterator[Trace | TraceError]:
         yield TraceError(f"not OTLP protobuf: {error}", source=source.name)
         return
     warnings = [f"{wrong} fields could not be read and were left out"] if wrong else []
-    yield from traces(spans, ATTRIBUTES, source=source.name, format="otlp", warnings=warnings)
+    linked = bool(source.options.get("linked"))
+    yield from traces(spans, ATTRIBUTES, source=source.name, format="otlp", warnings=warnings, linked=linked)
