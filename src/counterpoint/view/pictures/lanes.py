@@ -1,53 +1,26 @@
 """Lanes: a line for each agent, time from left to right, a mark for each step, a curve for each transfer.
 
-Up to `MOST_STEPS` steps each is drawn. Above, columns are joined: a bar stands for the steps of one agent in
-one stretch of time, stacked by outcome, and a curve for all transfers between two bars. What is not drawn is
-counted below the picture.
+Up to `MOST_STEPS` steps each is drawn. Above, columns are joined into stretches of time: see `stretches`.
+What is not drawn is counted below the picture.
 """
 
 from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Mapping
 
-from msgspec import Struct
-
-from counterpoint.view.pictures.drawing import OUTCOMES, frame, hatching, mark, place, text_at
-from counterpoint.view.pictures.scene import Link, Scene, Spot
+from counterpoint.view.pictures.drawing import OUTCOMES, frame, mark, place, text_at
+from counterpoint.view.pictures.scene import Link, Scene
+from counterpoint.view.pictures.stretches import STRETCHES, Plot, arcs, bars
 from counterpoint.view.visible import escaped, shortened
 
 __all__ = ["lanes_svg"]
 
 MOST_STEPS, MOST_COLUMNS, MOST_CURVES = 300, 120, 800
-STRETCHES = 48
-"""Columns of a picture whose columns are joined, at most."""
-GUTTER, TOP, LANE, COLUMN, BAR = 170, 62, 36, 40, 26
+GUTTER, TOP, LANE, COLUMN, JOINED = 170, 62, 36, 40, 44
 NAME = 22
 TITLE, LEGEND_STEP = 80, 7
-
-
-class Curve(Struct, frozen=True):
-    """Transfers between two marks that are drawn as one."""
-
-    source: tuple[int, int]
-    """Lane and column."""
-    target: tuple[int, int]
-    within: bool
-    count: int
-    load: float
-
-
-class Bar(Struct, frozen=True):
-    """The steps of one lane in one stretch."""
-
-    lane: int
-    column: int
-    counts: Mapping[str, int]
-    """Outcome to steps, in the order of `OUTCOMES`."""
-    repeated: int
-    tokens: int
 
 
 def lanes_svg(
@@ -68,28 +41,27 @@ def lanes_svg(
     """
     detailed = len(shown.spots) <= MOST_STEPS and shown.columns <= MOST_COLUMNS
     stretch = 1 if detailed else max(1, -(-shown.columns // STRETCHES))
-    columns = -(-shown.columns // stretch)
-    curves = _curves(shown, stretch)
-    drawn = sorted(curves, key=lambda one: (-one.load, -one.count, one.source, one.target))[:MOST_CURVES]
-    most = max((one.count for one in drawn), default=1)
-    width = max(GUTTER + columns * COLUMN + 16, 620)
+    plot = Plot(GUTTER, TOP, LANE, COLUMN if detailed else JOINED, stretch)
+    width = max(GUTTER + -(-shown.columns // stretch) * plot.column + 16, 620)
     bottom = TOP + len(shown.lanes) * LANE
-    notes = list(_notes(shown, curves, drawn, stretch))
+    if detailed:
+        left, curves = _curves(shown, plot)
+        marks = _marks(shown, plot, links or {})
+    else:
+        left, curves = arcs(shown, plot)
+        marks = bars(shown, plot)
+    notes = list(_notes(shown, left, plot, detailed))
     parts = [
         text_at(12, 18, shortened(title, TITLE), "t"),
         *_legend(shown, detailed),
-        *_rounds(shown, stretch, bottom),
-        *_lanes(shown, width),
-        *(
-            _curve(one, 1 if detailed else most)
-            for one in sorted(drawn, key=lambda one: (one.load, one.count))
-        ),
-        *(_marks(shown, links or {}) if detailed else _bars(shown, stretch)),
+        *_rounds(shown, plot, bottom),
+        *_lanes(shown, plot, width),
+        *curves,
+        *marks,
         *(text_at(12, bottom + 20 + 14 * row, note, "a") for row, note in enumerate(notes)),
     ]
-    return frame(
-        parts, width, bottom + 20 + 14 * len(notes), title=escaped(title), about=_about(shown), alone=alone
-    )
+    height = bottom + 20 + 14 * len(notes)
+    return frame(parts, width, height, title=escaped(title), about=_about(shown), alone=alone)
 
 
 def _about(shown: Scene) -> str:
@@ -104,23 +76,29 @@ def _about(shown: Scene) -> str:
     )
 
 
-def _notes(shown: Scene, curves: Sequence[Curve], drawn: Sequence[Curve], stretch: int) -> Iterator[str]:
-    if stretch > 1 or len(shown.spots) > MOST_STEPS:
+def _notes(shown: Scene, left: int, plot: Plot, detailed: bool) -> Iterator[str]:
+    if detailed:
+        yield "Size of a mark: tokens of the step. Hatched: at least half of it was said before in the trace."
+    else:
         yield (
             f"{len(shown.spots):,} steps are too many to draw each: a bar stands for the steps of one name "
-            f"in {stretch} columns of time, its height for how many."
+            f"in {plot.stretch} columns of time. Its height says how many;"
         )
-    left = sum(one.count for one in curves) - sum(one.count for one in drawn)
+        yield (
+            "it is stacked from below in the order of the legend, and hatched where at least half of its "
+            "steps were said before."
+        )
+    if shown.judged_by:
+        told = f"its share of the unnecessary paths, those with too few {html.escape(shown.judged_by)}"
+        yield f"Width of a curve: {told}{'' if detailed else ', or how many transfers it stands for'}."
+    elif shown.links:
+        told = "Curves are equally wide" if detailed else "Width of a curve: how many transfers it stands for"
+        yield f"{told}; unnecessary paths are not shown: {html.escape(shown.unloaded)}."
     if left:
         yield f"{left:,} of {len(shown.links):,} transfers are not drawn: those on the thinnest curves."
-    inner = len(shown.links) - sum(one.count for one in curves)
+    inner = sum(shown.spots[link.source].lane == shown.spots[link.target].lane for link in shown.links)
     if inner:
-        yield f"{inner:,} transfers among the {shown.others} others, or within one bar, are not drawn."
-    if shown.judged_by:
-        yield (
-            "Width of a curve: its share of the unnecessary paths, those with too few "
-            f"{html.escape(shown.judged_by)}."
-        )
+        yield f"{inner:,} transfers among the {shown.others} others are not drawn."
 
 
 def _legend(shown: Scene, detailed: bool) -> Iterator[str]:
@@ -142,11 +120,15 @@ def _legend(shown: Scene, detailed: bool) -> Iterator[str]:
             x += 40 + LEGEND_STEP * len(label)
 
 
-def _rounds(shown: Scene, stretch: int, bottom: float) -> Iterator[str]:
-    """A line and a label where a round starts; as many labels as have room."""
+def _rounds(shown: Scene, plot: Plot, bottom: float) -> Iterator[str]:
+    """A line and a label where a round starts, or which one a stretch starts in; where there is room."""
+    starts = sorted(shown.starts.items())
+    if plot.stretch > 1:
+        columns = range(0, shown.columns, plot.stretch)
+        starts = [(max(turn for turn, start in starts if start <= column), column) for column in columns]
     free = -math.inf
-    for turn, column in sorted(shown.starts.items()):
-        x = GUTTER + column / stretch * COLUMN
+    for turn, column in starts:
+        x = plot.left + column / plot.stretch * plot.column
         label = f"round {turn}" if free == -math.inf else str(turn)
         if x >= free:
             yield f'<path class="g" d="M{place(x)} {TOP - 4}V{place(bottom)}"/>'
@@ -154,84 +136,44 @@ def _rounds(shown: Scene, stretch: int, bottom: float) -> Iterator[str]:
             free = x + 12 + 6 * len(label)
 
 
-def _lanes(shown: Scene, width: float) -> Iterator[str]:
+def _lanes(shown: Scene, plot: Plot, width: float) -> Iterator[str]:
     for number, name in enumerate(shown.lanes):
-        y = _y(number)
+        y = plot.y(number)
         yield f'<path class="g" d="M{GUTTER} {place(y)}H{place(width - 8)}"/>'
         label = text_at(GUTTER - 10, y + 4, shortened(name, NAME), anchor="end")
         yield f"<g><title>{shortened(name, 200)}</title>{label}</g>"
 
 
-def _marks(shown: Scene, links: Mapping[str, str]) -> Iterator[str]:
+def _marks(shown: Scene, plot: Plot, links: Mapping[str, str]) -> Iterator[str]:
     most = max((spot.tokens for spot in shown.spots), default=1) or 1
     for spot in shown.spots:
         title = f"{shortened(spot.step, 60)}, {shortened(shown.lanes[spot.lane], 60)}, round {spot.round}: "
         title += f"{OUTCOMES[spot.outcome]}, {spot.tokens:,} tokens{', said before' if spot.repeated else ''}"
         size = 4.5 + 7.5 * math.sqrt(spot.tokens / most)
-        drawn = mark(spot.outcome, _x(spot.column), _y(spot.lane), size, title=title, hatched=spot.repeated)
+        x, y = plot.x(spot.column), plot.y(spot.lane)
+        drawn = mark(spot.outcome, x, y, size, title=title, hatched=spot.repeated)
         goal = links.get(spot.step)
         yield f'<a href="#{html.escape(goal)}" tabindex="-1">{drawn}</a>' if goal else drawn
 
 
-def _bars(shown: Scene, stretch: int) -> Iterator[str]:
-    bars = list(_joined(shown, stretch))
-    most = max(sum(bar.counts.values()) for bar in bars)
-    for bar in bars:
-        steps = sum(bar.counts.values())
-        height = 6 + (LANE - 16) * math.sqrt(steps / most)
-        x, y = _x(bar.column) - BAR / 2, _y(bar.lane) + height / 2
-        told = ", ".join(f"{count:,} {OUTCOMES[name]}" for name, count in bar.counts.items())
-        yield f"<g><title>{shortened(shown.lanes[bar.lane], 60)}: {steps:,} steps ({told}), "
-        yield f"{bar.repeated:,} said before, {bar.tokens:,} tokens</title>"
-        for name, count in bar.counts.items():
-            part = height * count / steps
-            y -= part
-            yield (f'<path class="{name}" d="M{place(x)} {place(y)}h{BAR}v{place(part)}h{-BAR}z"/>')
-        if 2 * bar.repeated >= steps:
-            yield hatching(_x(bar.column), _y(bar.lane), min(height / 2, BAR / 2))
-        yield "</g>"
+def _curves(shown: Scene, plot: Plot) -> tuple[int, list[str]]:
+    """How many transfers are left out, and the others, the widest on top."""
+
+    def apart(link: Link) -> bool:
+        return shown.spots[link.source].lane != shown.spots[link.target].lane
+
+    links = sorted(filter(apart, shown.links), key=lambda one: (-one.load, one.source, one.target))
+    drawn = [_curve(shown, plot, link) for link in links[:MOST_CURVES]]
+    return len(links) - len(drawn), drawn[::-1]
 
 
-def _joined(shown: Scene, stretch: int) -> Iterator[Bar]:
-    def cell(spot: Spot) -> tuple[int, int]:
-        return spot.lane, spot.column // stretch
-
-    for (lane, column), group in groupby(sorted(shown.spots, key=cell), cell):
-        spots = list(group)
-        counts = {name: sum(spot.outcome == name for spot in spots) for name in OUTCOMES}
-        known = {name: count for name, count in counts.items() if count}
-        repeated = sum(spot.repeated for spot in spots)
-        yield Bar(lane, column, known, repeated, sum(spot.tokens for spot in spots))
-
-
-def _curves(shown: Scene, stretch: int) -> list[Curve]:
-    joined: dict[tuple[tuple[int, int], tuple[int, int], bool], list[Link]] = {}
-    for link in shown.links:
-        one, other = shown.spots[link.source], shown.spots[link.target]
-        ends = (one.lane, one.column // stretch), (other.lane, other.column // stretch)
-        if one.lane != other.lane:
-            joined.setdefault((*ends, link.within), []).append(link)
-    return [
-        Curve(source, target, within, len(links), max(link.load for link in links))
-        for (source, target, within), links in joined.items()
-    ]
-
-
-def _curve(curve: Curve, most: int) -> str:
-    x, y = _x(curve.source[1]), _y(curve.source[0])
-    to_x, to_y = _x(curve.target[1]), _y(curve.target[0])
-    wide = 0.9 + 4.1 * max(curve.load, 0.0 if most == 1 else 0.4 * curve.count / most)
+def _curve(shown: Scene, plot: Plot, link: Link) -> str:
+    source, target = shown.spots[link.source], shown.spots[link.target]
+    x, y = plot.x(source.column), plot.y(source.lane)
+    to_x, to_y = plot.x(target.column), plot.y(target.lane)
     bend = max(14.0, (to_x - x) * 0.45)
-    kind = "e" if curve.within else "e d"
     return (
-        f'<path class="{kind}" stroke-width="{place(wide)}" d="M{place(x)} {place(y)}'
+        f'<path class="{"e" if link.within else "e d"}" stroke-width="{place(0.9 + 4.1 * link.load)}" '
+        f'd="M{place(x)} {place(y)}'
         f'C{place(x + bend)} {place(y)} {place(to_x - bend)} {place(to_y)} {place(to_x)} {place(to_y)}"/>'
     )
-
-
-def _x(column: int) -> float:
-    return GUTTER + (column + 0.5) * COLUMN
-
-
-def _y(lane: int) -> float:
-    return TOP + (lane + 0.5) * LANE

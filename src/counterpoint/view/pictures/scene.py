@@ -70,6 +70,8 @@ class Scene(Struct, frozen=True):
     columns: int
     judged_by: str
     """What makes a path necessary; empty where loads are not known."""
+    unloaded: str = ""
+    """Why loads are not known; empty where they are, or nobody heard anybody."""
 
 
 def scene(context: Context) -> Scene:
@@ -111,8 +113,9 @@ def _scene(context: Context) -> Scene:
         Spot(step.id, lane[step.agent], column, step.round or 0, text_tokens(step), found[step.id], said)
         for step, column, said in zip(steps, columns, again, strict=True)
     )
-    loads, judged_by = _loads(context)
-    return Scene(lanes, others, spots, tuple(_links(context, loads)), starts, width, judged_by)
+    loads, judged_by, reason = _loads(context)
+    links = tuple(_links(context, loads))
+    return Scene(lanes, others, spots, links, starts, width, judged_by, reason)
 
 
 def _lanes(steps: tuple[Step, ...]) -> tuple[tuple[str, ...], int, dict[str, int]]:
@@ -161,19 +164,21 @@ def _links(context: Context, loads: Mapping[tuple[str, str], float]) -> list[Lin
     return links
 
 
-def _loads(context: Context) -> tuple[dict[tuple[str, str], float], str]:
-    """Of each transfer: its unnecessary paths over the largest number of them; and who judged."""
+def _loads(context: Context) -> tuple[dict[tuple[str, str], float], str, str]:
+    """Of each transfer: its unnecessary paths over the largest number of them; who judged; why not."""
     view = context.graph.unrolled
     edges = view.edge_array
-    if not 0 < len(edges) <= MOST_LOADED:
-        return {}, ""
+    if not len(edges):
+        return {}, "", ""
+    if len(edges) > MOST_LOADED:
+        return {}, "", f"paths are counted up to {MOST_LOADED:,} transfers, here are {len(edges):,}"
     graded = step_correctness(context)
     flags = uptake(context).useful if graded.reason else graded.correct
     try:
         loads = path_load((len(view.names), edges), [flags[name] for name in view.names])[:, 1].tolist()
-    except GraphError:  # of a graph too deep to be counted
-        return {}, ""
+    except GraphError:
+        return {}, "", "the trace is too deep for paths to be counted"
     most = max(loads)
     ends = [(view.names[source], view.names[target]) for source, target in edges.tolist()]
     shares = {pair: float(load / most) if most else 0.0 for pair, load in zip(ends, loads, strict=True)}
-    return shares, "steps that reached the final answer" if graded.reason else "right steps"
+    return shares, "steps that reached the final answer" if graded.reason else "right steps", ""

@@ -7,7 +7,7 @@ color and bold: a cycle of two is a lens, a longer one a ring.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -19,11 +19,25 @@ __all__ = ["team_svg"]
 
 MOST_LABELS = 60
 """Arrows with their count beside them; where there are more, the count is in their title and width only."""
-MOST_ARROWS = 600
-SIDE, BOTTOM, ARC, NAME, TITLE = 190, 66, 34, 22, 60
+MOST_ARROWS = 300
+SIDE, ARC, NAME, TITLE = 190, 34, 22, 60
 CROWD = 20
 """Above so many nodes their names stand like the spokes of a wheel."""
-BEND = 0.18
+BEND, PULL, LABEL = 0.18, 0.75, 0.26
+"""How far a curve swings out to its side, as a share of its length; in a crowd, how far toward the middle, as
+a share of the way there; and where its count stands, as a share of the way from its source."""
+
+
+Point = tuple[float, float]
+
+
+class Ring(Struct, frozen=True):
+    """Where the nodes stand."""
+
+    places: dict[int, Point]
+    middle: Point
+    crowded: bool
+    """Names stand like spokes, and arrows bend through the middle, away from the names."""
 
 
 class Arrow(Struct, frozen=True):
@@ -45,27 +59,31 @@ def team_svg(shown: Scene, *, title: str = "Who passed on how much", alone: bool
     """The picture; ``alone``: with its own style, False where the page has it."""
     arrows, order = _arrows(shown)
     drawn = sorted(arrows, key=lambda one: (-one.count, one.source, one.target))[:MOST_ARROWS]
-    radius = max(min(60.0 + 20 * len(order), 220.0), ARC * len(order) / (2 * math.pi))
-    top = SIDE if len(order) > CROWD else 84
-    width, height = 2 * (radius + SIDE), 2 * radius + top + (top if top == SIDE else BOTTOM)
-    middle = width / 2, top + radius
-    places = {lane: _around(middle, radius, number / max(len(order), 1)) for number, lane in enumerate(order)}
+    ring = _ring(order)
     sizes = _sizes(shown)
-    most = max((one.count for one in drawn), default=1) * (1 if len(drawn) <= MOST_LABELS else 4)
+    labeled = len(drawn) <= MOST_LABELS
     parts = [text_at(12, 18, shortened(title, TITLE), "t"), *_legend(drawn)]
-    for one in reversed(drawn):
-        parts.extend(_arrow(one, places, sizes, most, shown.lanes))
-    for one in drawn if len(drawn) <= MOST_LABELS else ():
-        x, y = _control(places[one.source], places[one.target], 0.62)
+    parts.extend(_arrows_of(drawn, ring, sizes, shown.lanes))
+    for one in drawn if labeled else ():
+        x, y = _beside(ring, one)
         parts.append(text_at(x, y + 4, f"{one.count:,}", "a halo", "middle"))
     for lane in order:
-        parts.extend(_node(shown, lane, places[lane], sizes[lane]))
-        parts.append(_name(shortened(shown.lanes[lane], NAME), places[lane], sizes[lane], middle, len(order)))
-    left = sum(one.count for one in arrows) - sum(one.count for one in drawn)
-    if left:
-        note = f"{left:,} transfers on the thinnest arrows are not drawn."
-        parts.append(text_at(12, height - 10, note, "a"))
+        parts.extend(_node(shown, lane, ring.places[lane], sizes[lane]))
+        parts.append(_name(shortened(shown.lanes[lane], NAME), ring, lane, sizes[lane]))
+    notes = list(_notes(arrows, drawn, labeled))
+    foot = max((at[1] for at in ring.places.values()), default=0) + (SIDE if ring.crowded else 44)
+    parts.extend(text_at(12, foot + 14 * row, note, "a") for row, note in enumerate(notes))
+    width, height = 2 * ring.middle[0], foot + 14 * len(notes)
     return frame(parts, width, height, title=escaped(title), about=_about(shown, arrows), alone=alone)
+
+
+def _notes(arrows: Sequence[Arrow], drawn: Sequence[Arrow], labeled: bool) -> Iterator[str]:
+    count = "beside it" if labeled else "in its title"
+    yield f"Size of a node: the tokens of what it said. Width of an arrow: its transfers, counted {count}."
+    left = len(arrows) - len(drawn)
+    if left:
+        number = sum(one.count for one in arrows) - sum(one.count for one in drawn)
+        yield f"{left:,} of {len(arrows):,} arrows, the thinnest, with {number:,} transfers, are not drawn."
 
 
 def _about(shown: Scene, arrows: Sequence[Arrow]) -> str:
@@ -105,6 +123,14 @@ def _sizes(shown: Scene) -> list[float]:
     return [5 + largest * math.sqrt(count / most) for count in tokens]
 
 
+def _ring(order: Sequence[int]) -> Ring:
+    radius = max(min(60.0 + 26 * len(order), 230.0), ARC * len(order) / (2 * math.pi))
+    crowded = len(order) > CROWD
+    middle = radius + SIDE, (SIDE if crowded else 84) + radius
+    places = {lane: _around(middle, radius, number / max(len(order), 1)) for number, lane in enumerate(order)}
+    return Ring(places, middle, crowded)
+
+
 def _legend(drawn: Sequence[Arrow]) -> Iterator[str]:
     x = 12
     for kind, label, here in (
@@ -118,19 +144,26 @@ def _legend(drawn: Sequence[Arrow]) -> Iterator[str]:
             x += 44 + 7 * len(label)
 
 
-Point = tuple[float, float]
-
-
-def _arrow(
-    one: Arrow, places: Mapping[int, Point], sizes: Sequence[float], most: int, names: Sequence[str]
+def _arrows_of(
+    drawn: Sequence[Arrow], ring: Ring, sizes: Sequence[float], names: Sequence[str]
 ) -> Iterator[str]:
-    start, end = places[one.source], places[one.target]
-    bend = _control(start, end, 1.0)
-    wide = 0.8 + 3.7 * one.count / most
-    tip = _toward(end, bend, sizes[one.target] + 2)
+    """The arrows, the widest on top; thin and pale where they are many."""
+    most = max((one.count for one in drawn), default=1)
+    many = len(drawn) > MOST_LABELS
+    for one in reversed(drawn):
+        share = one.count / most
+        wide = 0.8 + 3.7 * share * (share if many else 1)
+        pale = many and share < 0.5
+        yield from _arrow(one, ring, sizes[one.target] + 2, wide, " q" if pale else "", names)
+
+
+def _arrow(one: Arrow, ring: Ring, gap: float, wide: float, more: str, names: Sequence[str]) -> Iterator[str]:
+    start, end = ring.places[one.source], ring.places[one.target]
+    bend = _bend(ring, one)
+    tip = _toward(end, bend, gap)
     head = 5 + wide
     neck = _toward(tip, bend, head)
-    kind = f"e{' c' if one.cyclic else ''}{'' if one.within else ' d'}"
+    kind = f"e{' c' if one.cyclic else ''}{'' if one.within else ' d'}{more}"
     told = (
         f"{shortened(names[one.source], 60)} to {shortened(names[one.target], 60)}: {one.count:,} transfers"
     )
@@ -149,11 +182,12 @@ def _node(shown: Scene, lane: int, at: Point, size: float) -> Iterator[str]:
     yield f'<circle class="n" cx="{place(at[0])}" cy="{place(at[1])}" r="{place(size)}"/></g>'
 
 
-def _name(label: str, at: Point, size: float, middle: Point, nodes: int) -> str:
+def _name(label: str, ring: Ring, lane: int, size: float) -> str:
     """The name outside the circle: level, or along the spoke where nodes are many."""
+    at, middle = ring.places[lane], ring.middle
     right, gap = at[0] > middle[0] - 1, size + 6
     anchor = "start" if right else "end"
-    if nodes > CROWD:
+    if ring.crowded:
         turn = math.degrees(math.atan2(at[1] - middle[1], at[0] - middle[0])) - (0 if right else 180)
         text = text_at(gap if right else -gap, 4, label, "halo", anchor)
         return f'<g transform="translate({_at(at)}) rotate({place(turn)})">{text}</g>'
@@ -168,10 +202,26 @@ def _around(middle: Point, radius: float, share: float) -> Point:
     return middle[0] + radius * math.cos(angle), middle[1] + radius * math.sin(angle)
 
 
-def _control(start: Point, end: Point, share: float) -> Point:
-    """Where the curve bends; with ``share`` .5, the middle of the curve itself."""
+def _bend(ring: Ring, one: Arrow) -> Point:
+    """Where the curve of an arrow bends: out to its side, and in a crowd toward the middle."""
+    start, end = ring.places[one.source], ring.places[one.target]
     x, y = end[0] - start[0], end[1] - start[1]
-    return (start[0] + end[0]) / 2 + y * BEND * share, (start[1] + end[1]) / 2 - x * BEND * share
+    swing = BEND * (0.4 if ring.crowded else 1)
+    at = (start[0] + end[0]) / 2 + y * swing, (start[1] + end[1]) / 2 - x * swing
+    if not ring.crowded:
+        return at
+    pull = PULL * math.hypot(x, y) / (2 * math.dist(start, ring.middle))
+    return at[0] + (ring.middle[0] - at[0]) * pull, at[1] + (ring.middle[1] - at[1]) * pull
+
+
+def _beside(ring: Ring, one: Arrow) -> Point:
+    """A point of the curve near its source, where few other curves pass."""
+    start, bend, end = ring.places[one.source], _bend(ring, one), ring.places[one.target]
+    near, half, far = (1 - LABEL) ** 2, 2 * LABEL * (1 - LABEL), LABEL**2
+    return (
+        near * start[0] + half * bend[0] + far * end[0],
+        near * start[1] + half * bend[1] + far * end[1],
+    )
 
 
 def _toward(point: Point, goal: Point, distance: float) -> Point:
