@@ -83,7 +83,8 @@ def scored(store: Store, *traces: Trace) -> list[str]:
 
 
 def claim(life: int, event: str, agent: str, round: int, text: str) -> dict[str, Any]:
-    return {"trace": "t", "life": life, "event": event, "agent": agent, "round": round, "text": text}
+    told = {"life": life, "event": event, "agent": agent, "round": round, "text": text, "step": "s0"}
+    return {"trace": "a", **told}
 
 
 class Page(HTMLParser):

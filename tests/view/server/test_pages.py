@@ -44,7 +44,16 @@ def test_the_list_shows_what_a_run_is_and_how_it_went(serving):
     score(served.store, broken, error="no step could be read")
     found = page(served, "/")
     assert rows(found) == [broken, late, "bad", "good"]
-    for told in ("4 runs", "team", "agent 0, agent 1, agent 2", "receiving", "scored", "unreadable", "right"):
+    for told in (
+        "4 runs",
+        "team",
+        "4 steps",
+        "agent 0, agent 1, agent 2",
+        "receiving",
+        "scored",
+        "unreadable",
+        "right",
+    ):
         assert told in found.text
     for told in ("wrong", "no step could be read", "upr ↓", "tokens_out ↓", "UTC"):
         assert told in found.text
@@ -128,11 +137,11 @@ def test_the_page_of_a_run_has_numbers_pictures_steps_claims_and_signatures(serv
     ]
     score(served.store, run, claims=lives)
     found = page(served, "/runs/a")
-    assert {"metrics", "traces", "claims", "signatures", "main", "t1", "t1-s1"} <= set(found.ids)
+    assert {"metrics", "traces", "signatures", "main", "t1", "t1-s1"} <= set(found.ids)
     assert found.tags.count("svg") == 3
     assert found.tags.count("h1") == 1
-    assert "born by agent 0 in round 0; adopted by agent 1 in round 1" in found.text
-    assert "born by agent 1 in round 1; lost in round 2" in found.text
+    assert "born by agent 0 in round 0 → adopted by agent 1 in round 1" in found.text
+    assert "born by agent 1 in round 1 → lost in round 2" in found.text
     assert "no gold answer: record one with the trace" in found.text
     assert "taken up" in found.text
     assert "/runs/a/report" in found.links
@@ -227,7 +236,7 @@ def test_a_comparison_is_begun_from_a_run(serving):
 def test_texts_of_others_are_texts_on_every_page(serving):
     served = serving()
     (first, second) = put(served.store, evil(EVIL), evil("x" * 1_000_000))
-    lives = [claim(1, EVIL, EVIL, 0, EVIL)]
+    lives = [claim(1, "born", EVIL, 0, EVIL), claim(1, EVIL, EVIL, 1, EVIL), {"event": EVIL}]
     score(served.store, first, evil("again"), claims=lives, error=EVIL)
     score(served.store, second)
     key = key_of(first)

@@ -19,7 +19,7 @@ from counterpoint.view.markup import html_table, inline, picture
 from counterpoint.view.pictures import cost_svg, lanes_svg, scene, team_svg
 from counterpoint.view.server.layout import key_of, link_to, scores_of
 from counterpoint.view.server.parts import look_into, traces_of
-from counterpoint.view.server.run_page import STATES, run_name, verdict
+from counterpoint.view.server.run_page import STATES, as_far_as, run_name, size, verdict
 from counterpoint.view.table import arrow, number
 from counterpoint.view.visible import escaped
 
@@ -66,6 +66,7 @@ def compare_main(store: Store, one: Run, other: Run) -> str:
 
 def _side(store: Store, letter: str, run: Run) -> Side:
     traces, _ = traces_of(store, run)
+    run = as_far_as(run, traces)
     summary = scores_of(store.rows(run.id), traces).summary()
     entries = {entry.metric: entry for entry in summary if entry.system is None}
     return Side(letter, run, entries, look_into(traces[:MOST_TRACES], _part), len(traces))
@@ -100,6 +101,7 @@ def _part(context: Context) -> Part:
 def _heads(sides: Sequence[Side]) -> Iterator[str]:
     one, other = (side.run for side in sides)
     swapped = link_to("/compare", {"a": key_of(other.id), "b": key_of(one.id)})
+    yield "<h1>Two runs side by side</h1>"
     yield f'<p class="actions"><a id="swap" href="{swapped}">Swap A and B</a></p>'
     yield (
         '<p class="note">Two single runs carry no interval: a difference between them may be chance. For '
@@ -114,7 +116,7 @@ def _heads(sides: Sequence[Side]) -> Iterator[str]:
         ["system", *(inline(side.run.system, 80) for side in sides)],
         ["state", *(STATES[side.run.state] for side in sides)],
         ["answer", *(_answer(side.run) for side in sides)],
-        ["steps", *(f"{side.run.steps:,}" for side in sides)],
+        ["size", *(size(side.run) for side in sides)],
     ]
     yield html_table("The two runs", ["", "A", "B"], rows)
 

@@ -67,7 +67,6 @@ def document(
     title: str,
     main: str,
     *,
-    heading: str = "",
     here: str = "",
     events: str = "",
     told: str = "",
@@ -77,8 +76,7 @@ def document(
     Parameters
     ----------
     title: escaped, of the window.
-    main: HTML below the heading.
-    heading: HTML of the heading where it is more than the title.
+    main: HTML, from the heading on.
     here: address of the navigation's link that is this page.
     events: address of the stream that tells when this page is out of date; empty: it never is.
     told: escaped; what a screen reader hears when it changed while the page was open.
@@ -97,7 +95,7 @@ def document(
         f'<header class="top"><nav aria-label="Pages"><ul>{links}</ul></nav>'
         '<div class="live" id="live"><span id="live-state"></span>'
         '<span id="live-told" role="status"></span></div></header>\n'
-        f'<main id="main" tabindex="-1"{live}>\n<h1>{heading or title}</h1>\n{main}\n</main>\n'
+        f'<main id="main" tabindex="-1"{live}>\n{main}\n</main>\n'
         "<footer><p>Counterpoint. Nothing on this page comes from elsewhere.</p></footer>\n</body>\n</html>\n"
     )
 

@@ -16,7 +16,7 @@ from counterpoint.view.markup import inline
 from counterpoint.view.server.compare_page import compare_main
 from counterpoint.view.server.layout import STATIC, document, key_of, link_to, run_of, short, static_file
 from counterpoint.view.server.parts import Parts, mark, state_of
-from counterpoint.view.server.run_page import report_of, run_main, run_name
+from counterpoint.view.server.run_page import report_of, run_main, run_name, size
 from counterpoint.view.server.runs_page import Asked, runs_main
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ FOREVER = "public, max-age=31536000, immutable"
 
 def not_found(what: str) -> str:
     """The page that says so; ``what`` is HTML."""
-    return document("Not found", f'<p>{what}</p><p><a href="/">All runs</a></p>')
+    return document("Not found", f'<h1>Not found</h1><p>{what}</p><p><a href="/">All runs</a></p>')
 
 
-class Pages:
+class Views:
     """Requests to pages; each method is a route."""
 
     def __init__(self, store: Store) -> None:
@@ -45,12 +45,10 @@ class Pages:
     def runs(self, request: Request) -> tuple[str, int]:
         """``/``: the list."""
         since = mark(self.store)
-        main, told, status = runs_main(
-            self.store, Asked.of(request.query_params), str(request.base_url).rstrip("/")
-        )
-        return document(
-            "Runs", main, here="/", events=link_to("/events", {"since": since}), told=told
-        ), status
+        asked, here = Asked.of(request.query_params), str(request.base_url).rstrip("/")
+        main, told, status = runs_main(self.store, asked, here)
+        events = link_to("/events", {"since": since})
+        return document("Runs", f"<h1>Runs</h1>\n{main}", here="/", events=events, told=told), status
 
     def run(self, request: Request) -> tuple[str, int]:
         """``/runs/{key}``: one run."""
@@ -59,10 +57,8 @@ class Pages:
             return _no_run(request.path_params["key"]), 404
         key = ("run", run.id, *state_of(run))
         main = self.parts.of(key, lambda: run_main(self.store, run))
-        told = f"{run.state}, {run.steps:,} step{'' if run.steps == 1 else 's'}"
-        name = run_name(run)
-        events = _events([run])
-        return document(name, main, heading=f"<bdi>{name}</bdi>", events=events, told=told), 200
+        told = f"{run.state}, {size(run)}"
+        return document(run_name(run), main, events=_events([run]), told=told), 200
 
     def report(self, request: Request) -> tuple[str, int]:
         """``/runs/{key}/report``: the run as a file of its own."""
@@ -77,7 +73,7 @@ class Pages:
         if not all(keys):
             link = link_to("/", {"a": key_of(run_of(keys[0])) if keys[0] else ""})
             text = f'<p>Two runs are needed: choose them in <a href="{link}">the list of runs</a>.</p>'
-            return document("Compare two runs", text), 400
+            return document("Compare two runs", f"<h1>Compare two runs</h1>{text}"), 400
         one, other = (self._run(key) for key in keys)
         if one is None or other is None:
             return _no_run(keys[0] if one is None else keys[1]), 404
@@ -95,6 +91,10 @@ def _no_run(key: str) -> str:
     return not_found(f"There is no run <bdi>{name}</bdi> in this store. It may have been pruned.")
 
 
+def _fault(error: CounterpointError) -> str:
+    return document("Not to be shown", f"<h1>This cannot be shown</h1><p>{inline(str(error), 1000)}</p>")
+
+
 def _events(runs: list[Run]) -> str:
     since = "_".join("-".join(map(str, state_of(run))) for run in runs)
     return link_to("/events", [("since", since), *(("run", key_of(run.id)) for run in runs)])
@@ -107,7 +107,7 @@ def router(store: Store) -> APIRouter:
     from fastapi.responses import HTMLResponse, PlainTextResponse
     from fastapi.responses import Response as Plain
 
-    pages, found = Pages(store), APIRouter()
+    views, found = Views(store), APIRouter()
     limiter = anyio.CapacityLimiter(THREADS)
 
     def add(path: str, make: Callable[[Request], tuple[str, int]], *, download: bool = False) -> None:
@@ -115,7 +115,7 @@ def router(store: Store) -> APIRouter:
             try:
                 text, status = await anyio.to_thread.run_sync(make, request, limiter=limiter)
             except CounterpointError as error:  # of the store, or a run that went away meanwhile
-                text, status = document("Not to be shown", f"<p>{inline(str(error), 1000)}</p>"), 503
+                text, status = _fault(error), 503
             response = HTMLResponse(text.encode("utf-8", "replace"), status)
             if download and status == 200:
                 response.headers["Content-Disposition"] = 'attachment; filename="counterpoint-report.html"'
@@ -123,10 +123,10 @@ def router(store: Store) -> APIRouter:
 
         found.add_route(path, answer, methods=["GET"])
 
-    add("/", pages.runs)
-    add("/runs/{key}", pages.run)
-    add("/runs/{key}/report", pages.report, download=True)
-    add("/compare", pages.compare)
+    add("/", views.runs)
+    add("/runs/{key}", views.run)
+    add("/runs/{key}/report", views.report, download=True)
+    add("/compare", views.compare)
 
     async def static(request: Request) -> Response:
         name = request.path_params["name"]

@@ -1,4 +1,4 @@
-"""One run: its numbers, then each of its traces with pictures, steps and who took up what, then its claims.
+"""One run: its numbers, then each of its traces: pictures, steps, who took up what, claims.
 
 A run whose spans still arrive is shown from what has come so far; it has no numbers yet, and says so.
 """
@@ -6,12 +6,22 @@ A run whose spans still arrive is shown from what has come so far; it has no num
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from counterpoint.contracts import Context
+from counterpoint.metrics.claim_ledger import EVENTS, Event
+from counterpoint.metrics.outcome import run_answer
 from counterpoint.scores import Scores, Summary
+from counterpoint.trace import Trace
 from counterpoint.view.markup import html_table, inline
 from counterpoint.view.report import report_html, signatures_of
-from counterpoint.view.report_trace import Pages, Seen
+from counterpoint.view.report_claims import Claims
+from counterpoint.view.report_trace import MOST_BYTES, Pages, TracePage, trace_page
 from counterpoint.view.server.layout import key_of, link_to, moment, scores_of, short
 from counterpoint.view.server.parts import look_into, traces_of
 from counterpoint.view.table import arrow, number
@@ -20,14 +30,14 @@ from counterpoint.view.visible import escaped
 if TYPE_CHECKING:
     from counterpoint.store import Run, Store
 
-__all__ = ["STATES", "report_of", "run_main", "run_name", "verdict"]
+__all__ = ["STATES", "as_far_as", "report_of", "run_main", "run_name", "size", "verdict"]
 
 STATES = {
     "receiving": "receiving: spans still arrive, or wait to be scored",
     "scored": "scored",
     "unreadable": "unreadable",
 }
-MOST_LIVES, MOST_EVENTS, MOST_AGENTS = 200, 12, 60
+MOST_AGENTS = 60
 MOST_NOTES = 20
 
 
@@ -42,6 +52,13 @@ def verdict(run: Run) -> str:
     return "" if known is None else "right" if known == 1 else "wrong" if known == 0 else "partly right"
 
 
+def size(run: Run) -> str:
+    """How long it is: in spans while they arrive, for its steps are not counted yet."""
+    spans = run.state == "receiving" and run.origin == "otlp"
+    count, what = (run.spans, "span") if spans else (run.steps, "step")
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def report_of(store: Store, run: Run) -> str:
     """The report of one file, of this run alone."""
     traces, _ = traces_of(store, run)
@@ -52,14 +69,14 @@ def report_of(store: Store, run: Run) -> str:
 def run_main(store: Store, run: Run) -> str:
     """The main part of the run's page."""
     traces, faults = traces_of(store, run)
+    run = as_far_as(run, traces)
     scores = scores_of(store.rows(run.id), traces)
-    seen = look_into(traces, Pages(claims=False))
-    if len(seen) < len(traces):
-        faults = [*faults, f"{len(traces) - len(seen)} of {len(traces)} traces could not be drawn"]
+    shown = look_into(traces, _Sections(store.claims(run.id)))
+    if len(shown) < len(traces):
+        faults = [*faults, f"{len(traces) - len(shown)} of {len(traces)} traces could not be drawn"]
     sections = [
-        ("metrics", "Metrics", _metrics(scores, len(seen))),
-        ("traces", "Traces" if len(seen) > 1 else "Trace", _traces(scores, seen)),
-        ("claims", "Claims", _claims(store.claims(run.id))),
+        ("metrics", "Metrics", _metrics(scores, len(shown))),
+        ("traces", "Traces" if len(shown) > 1 else "Trace", _traces(scores, shown)),
         ("signatures", "How it was computed", signatures_of(scores)),
     ]
     told = [(key, label, "\n".join(parts)) for key, label, parts in sections]
@@ -69,17 +86,62 @@ def run_main(store: Store, run: Run) -> str:
         for key, label, body in told
         if body
     )
-    head = "".join([*_head(run, seen), *_notes(run, faults)])
+    head = "".join([*_head(run, shown), *_notes(run, faults)])
     return f'{head}<nav aria-label="Sections"><ul>{links}</ul></nav>\n{body}'
 
 
-def _head(run: Run, seen: Sequence[Seen]) -> Iterator[str]:
+def as_far_as(run: Run, traces: Sequence[Trace]) -> Run:
+    """The run with what its traces tell, where its spans still arrive: the store knows older ones only."""
+    if run.state != "receiving" or run.origin != "otlp" or not traces:
+        return run
+    steps = [step for trace in traces for step in trace.steps]
+    agents = dict.fromkeys(step.agent for step in steps if step.kind in ("agent", "decision"))
+    return replace(
+        run, task=traces[0].task, system=traces[0].system, agents=tuple(agents), steps=len(steps), answer=None
+    )
+
+
+class _Section(Struct, frozen=True):
+    """What is shown of one trace."""
+
+    page: TracePage | None
+    """None where the page has no room for it."""
+    answer: str
+
+
+class _Sections:
+    """Called with the context of each trace; makes its section, claims included, until the page is full."""
+
+    def __init__(self, claims: Sequence[Mapping[str, Any]]) -> None:
+        self.events: dict[str, list[Event]] = {}
+        for claim in claims:
+            with suppress(msgspec.ValidationError):
+                event = msgspec.convert(claim, Event)
+                if event.event in EVENTS:
+                    self.events.setdefault(event.trace, []).append(event)
+        self.left = MOST_BYTES
+        self.made = 0
+
+    def __call__(self, context: Context) -> _Section:
+        page = None
+        if self.left > 0:
+            self.made += 1
+            events = self.events.get(context.trace.id)
+            claims = Claims(events=tuple(events)) if events else None
+            page = trace_page(context, f"t{self.made}", claims)
+            self.left -= len(page.body) + len(page.claims)
+        return _Section(page if self.left > 0 else None, run_answer(context) or "")
+
+
+def _head(run: Run, shown: Sequence[_Section]) -> Iterator[str]:
     """Facts, and what can be done with the run."""
     agents = ", ".join(inline(name, 60) for name in run.agents[:MOST_AGENTS])
     if len(run.agents) > MOST_AGENTS:
         agents += f" and {len(run.agents) - MOST_AGENTS:,} more"
     given = (
-        run.answer if run.answer is not None else next((one.answer for one in seen[::-1] if one.answer), None)
+        run.answer
+        if run.answer is not None
+        else next((one.answer for one in shown[::-1] if one.answer), None)
     )
     answer = "none" if given is None else inline(given[:20_000], 200)
     lasted = ""
@@ -90,12 +152,13 @@ def _head(run: Run, seen: Sequence[Seen]) -> Iterator[str]:
         ("System", inline(run.system, 80) if run.system.strip() else "(no name)"),
         (f"Agents ({len(run.agents):,})", agents or "none"),
         ("Answer", f"<strong>{answer}</strong> ({verdict(run) or 'not graded'})"),
-        ("Size", f"{run.steps:,} steps, {run.spans:,} spans, {len(seen):,} trace{'s'[: len(seen) != 1]}"),
+        ("Size", f"{run.steps:,} steps, {run.spans:,} spans, {len(shown):,} trace{'s'[: len(shown) != 1]}"),
         ("Started", f"{moment(run.started_at) or 'not recorded'}{lasted}"),
         ("Received", moment(run.received_at)),
         ("From", "OpenTelemetry" if run.origin == "otlp" else inline(run.origin, 120)),
         ("Id", f"<code>{inline(run.id, 120)}</code>"),
     ]
+    yield f"<h1><bdi>{run_name(run)}</bdi></h1>"
     yield '<dl class="facts">'
     for name, value in facts:
         yield f"<div><dt>{name}</dt><dd>{value}</dd></div>"
@@ -148,51 +211,27 @@ def _reasons(entry: Summary) -> str:
     )
 
 
-def _traces(scores: Scores, seen: Sequence[Seen]) -> Iterator[str]:
+def _traces(scores: Scores, shown: Sequence[_Section]) -> Iterator[str]:
     rows: dict[str, list[list[str]]] = {}
-    if len(seen) > 1:  # of one trace the numbers stand above
+    if len(shown) > 1:  # of one trace the numbers stand above
         for row in scores.rows:
             cells = [escaped(row.metric), number(row.value, row.metric), inline(row.reason[:20_000], 300)]
             rows.setdefault(row.trace, []).append(cells)
-    pages = [one.page for one in seen if one.page is not None]
-    if not seen:
+    pages = [one.page for one in shown if one.page is not None]
+    if not shown:
         yield '<p class="note">Nothing of this run could be read as a trace so far.</p>'
     for place, page in enumerate(pages):
         yield f'<details class="trace" id="{page.key}"{" open" if not place else ""}>'
         yield f"<summary><h3>{inline(page.trace, 80)}</h3></summary>"
         yield page.body
+        if page.claims:
+            yield f"<h4>Claims</h4>{page.claims}"
         if page.trace in rows:
             heads = ["metric", "value", "why undefined"]
             yield f"<h4>Metrics</h4>{html_table('Metrics of this trace', heads, rows[page.trace])}"
         yield "</details>"
-    if len(pages) < len(seen):
+    if len(pages) < len(shown):
         yield (
-            f'<p class="more">{len(pages):,} of {len(seen):,} traces have a section: the page would grow; '
-            f"{len(seen) - len(pages):,} are in the numbers only.</p>"
+            f'<p class="more">{len(pages):,} of {len(shown):,} traces have a section: the page would grow; '
+            f"{len(shown) - len(pages):,} are in the numbers only.</p>"
         )
-
-
-def _claims(events: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """A line for each claim: its words, and what became of it."""
-    lives: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for event in events:
-        lives.setdefault((str(event.get("trace", "")), str(event.get("life", ""))), []).append(event)
-    if not lives:
-        return
-    rows = []
-    for told in list(lives.values())[:MOST_LIVES]:
-        history = [_event(event) for event in told[:MOST_EVENTS]]
-        if len(told) > MOST_EVENTS:
-            history.append(f"and {len(told) - MOST_EVENTS:,} more")
-        rows.append([inline(str(told[0].get("text", ""))[:20_000], 200), "; ".join(history)])
-    yield html_table(
-        "A line for each claim, in the order of their births", ["claim", "what became of it"], rows
-    )
-    if len(lives) > MOST_LIVES:
-        yield f'<p class="more">{len(lives) - MOST_LIVES:,} of {len(lives):,} claims are not listed here.</p>'
-
-
-def _event(event: Mapping[str, Any]) -> str:
-    agent = str(event.get("agent", ""))
-    who = f" by {inline(agent, 60)}" if agent else ""
-    return f"{short(str(event.get('event', '')), 20)}{who} in round {short(str(event.get('round', '')), 12)}"

@@ -13,7 +13,7 @@ from counterpoint.metrics import metric
 from counterpoint.view.markup import inline
 from counterpoint.view.report import SHOWN
 from counterpoint.view.server.layout import key_of, link_to, moment, run_of, short
-from counterpoint.view.server.run_page import run_name, verdict
+from counterpoint.view.server.run_page import run_name, size, verdict
 from counterpoint.view.table import arrow, number
 from counterpoint.view.visible import escaped
 
@@ -192,7 +192,7 @@ def _table(found: Runs, asked: Asked, first: Run | None, told: str) -> Iterator[
         *(f'<abbr title="{SIDES[side]} run to compare">{side.upper()}</abbr>' for side in sides),
         "task", "system", "agents", "state", "answer", "graded",
         *(f"{escaped(name)} {arrow(name)}" for name in metrics),
-        "steps", "received",
+        "size", "received",
     ]  # fmt: skip
     yield '<form id="pairs" aria-label="Two runs to compare" method="get" action="/compare">'
     if first is not None:
@@ -245,7 +245,7 @@ def _row(run: Run, sides: Sequence[str], metrics: Sequence[str], place: int) -> 
     texts = [inline(run.system, 40), agents]
     facts = [
         *(number(run.values.get(each), each) for each in metrics),
-        f"{run.steps:,}",
+        size(run),
         moment(run.received_at),
     ]
     link = f'<a id="open-{key}" href="/runs/{key}"><bdi>{name}</bdi></a>'

@@ -101,8 +101,12 @@
         location.reload(); // the login is over
         return;
       }
-      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
-      if (fresh && !paused) swap(fresh);
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const fresh = page.getElementById("main");
+      if (fresh && !paused) {
+        document.title = page.title;
+        swap(fresh);
+      }
     } catch {
       lost();
     }
