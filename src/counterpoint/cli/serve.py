@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import ipaddress
 import signal
 import threading
@@ -67,7 +67,8 @@ def serve(
     quiet: options.Quiet = False,
 ) -> None:
     """Take spans from any exporter, keep and score them, and show them in a browser."""
-    if token is not None and not token.strip():
+    token = None if token is None else token.strip()
+    if token == "":
         raise UsageError("the token is empty: leave it out, or choose one")
     if not is_loopback(host) and token is None:
         raise UsageError(
@@ -75,10 +76,10 @@ def serve(
         )
     check_extra()
     if metrics:
-        from counterpoint.metrics import metric
+        from counterpoint.metrics import metrics_of
 
         for name in metrics:
-            metric(name)
+            metrics_of(name)
     from counterpoint.store import Store, default_path
     from counterpoint.view.server.listening import bind
 
@@ -87,7 +88,7 @@ def serve(
         with Store(store or default_path(), keep_secrets=keep_secrets) as opened:
             if not quiet:
                 tell(sockets, port, host, token, opened)
-            with stoppable():
+            with stoppable(quiet):
                 serve_until_stopped(
                     opened, sockets,
                     token=token, hosts=[host, *(allow_host or ())],
@@ -100,8 +101,11 @@ def serve(
 
 def check_extra() -> None:
     """Raises MissingExtra where the packages of the server are not installed."""
-    if any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn", "google.protobuf")):
-        raise MissingExtra("counterpoint serve", "serve")
+    try:
+        for name in ("fastapi", "uvicorn", "opentelemetry.proto.trace.v1.trace_pb2"):
+            importlib.import_module(name)
+    except ImportError as error:
+        raise MissingExtra("counterpoint serve", "serve") from error
 
 
 def is_loopback(host: str) -> bool:
@@ -165,10 +169,11 @@ def serve_until_stopped(
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
+def stoppable(quiet: bool) -> Iterator[None]:
     """Ctrl-C and SIGTERM end what is within, and are the way it is meant to end."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt:
-        say("stopped")
+        if not quiet:
+            say("stopped")

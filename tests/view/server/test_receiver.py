@@ -271,6 +271,12 @@ def test_a_body_that_is_only_announced_to_be_huge_is_413_at_once(receiver):
         assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
 
 
+@pytest.mark.parametrize("limits", [Limits(items=10), Limits(json_values=10)])
+def test_json_of_too_many_parts_is_413(serving, kept, limits: Limits):
+    answer = serving(kept, limits=limits).ask("POST", "/v1/traces", document(*[SPAN] * 11), content_type=JSON)
+    assert (answer.status, kept.spans) == (413, [])
+
+
 @pytest.mark.parametrize("limits", [Limits(items=10), Limits(body_bytes=3000)])
 def test_a_small_body_that_becomes_much_is_413(serving, kept, limits: Limits):
     server = serving(kept, limits=limits)

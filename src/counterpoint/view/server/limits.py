@@ -30,7 +30,9 @@ class Limits(Struct, frozen=True):
     """How long a request waits for its turn, or for the store, before it is sent away."""
     body_s: float = 30.0
     """How long a body may take to arrive."""
-    threads: int = 8
+    json_values: int = 2_000_000
+    """Most values in one request of JSON, which take far more room than their text does."""
+    threads: int = 4
     """Threads that decode and wait for the disk."""
 
 

@@ -20,7 +20,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Status
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as Sent
 
-from counterpoint.view.server.limits import TooLarge
+from counterpoint.view.server.limits import Limits, TooLarge
 from counterpoint.view.server.wire import Refused
 
 __all__ = ["split_json"]
@@ -121,24 +121,28 @@ class _Request(_Struct):
     resource_spans: list[_ResourceSpans] | None = None
 
 
-def split_json(body: bytes, items: int) -> Iterator[tuple[bytes, bytes | Refused]]:
+def split_json(body: bytes, limits: Limits) -> Iterator[tuple[bytes, bytes | Refused]]:
     """Envelope and span of every span of a request, both as protobuf; a span that is wrong as its reason.
 
-    Raises ValueError where the body is no JSON or no request, and TooLarge for more than ``items`` spans.
+    Raises ValueError where the body is no JSON or no request, and TooLarge where it holds too much.
     """
     if not body.strip():
         return
+    if body.count(b",") > limits.json_values:
+        raise TooLarge(f"JSON of more than {limits.json_values} values in one request: send fewer at once")
     try:
         groups = _request(body).resource_spans or ()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(str(error)) from None
-    left = items
+    left = limits.items
     for group in groups:
         for part in group.scope_spans or ():
             spans = part.spans or ()
             left -= 1 + len(spans)
             if left < 0:
-                raise TooLarge(f"more than {items} scopes and spans in one request: send fewer at once")
+                raise TooLarge(
+                    f"more than {limits.items} scopes and spans in one request: send fewer at once"
+                )
             envelope = _envelope(group, part)
             for span in spans:
                 try:

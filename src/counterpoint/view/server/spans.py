@@ -46,7 +46,7 @@ def decode(body: bytes, *, json: bool, limits: Limits, keep_secrets: bool = Fals
     if json:
         from counterpoint.view.server.otlp_json import split_json
 
-        pairs = split_json(body, limits.items)
+        pairs = split_json(body, limits)
     else:
         pairs = split(body, limits.items)
     envelopes = _Envelopes(limits.body_bytes, keep_secrets)
