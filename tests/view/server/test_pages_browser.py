@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 
@@ -242,6 +243,46 @@ def test_the_list_keeps_up_while_runs_arrive_and_keeps_focus_and_what_was_typed(
     put(served.store, trace("e"))
     page.wait_for_selector("#run-e")
     assert page.evaluate("() => document.activeElement.id") == "open-b"
+
+
+def span(number, agent, text):
+    """A span of a model call, as an exporter sends it in JSON."""
+    said = [{"role": "assistant", "parts": [{"type": "text", "content": text}]}]
+    facts = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": agent,
+        "gen_ai.output.messages": json.dumps(said),
+    }
+    return {
+        "traceId": "ab" * 16, "spanId": f"{number:016x}", "name": f"invoke_agent {agent}",
+        "startTimeUnixNano": str(number * 10**9), "endTimeUnixNano": str(number * 10**9 + 10**8),
+        "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in facts.items()],
+    }  # fmt: skip
+
+
+def send(served, *spans):
+    body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+    assert served.ask("POST", "/v1/traces", body, content_type="application/json").status == 200
+
+
+def test_a_run_is_watched_from_its_first_span_on(serving, visit):
+    served = serving()
+    page = visit(served.url)
+    page.wait_for_function("() => document.documentElement.dataset.live === 'on'")
+    send(served, span(1, "ann", "I think it is 7."))
+    row = page.wait_for_selector("tbody tr")
+    assert "receiving" in row.inner_text()
+    assert "1 span" in row.inner_text()
+    page.click("tbody th a")
+    page.wait_for_function("() => document.documentElement.dataset.live === 'on'")
+    assert "I think it is 7." in page.inner_text("ol.steps")
+    page.focus("#compare")
+    send(served, span(2, "bob <img src=x onerror=window.pwned=1>", "Yes, it is 7."))
+    page.wait_for_selector("text=Yes, it is 7.")
+    assert page.inner_text("#live-told") == "receiving, 2 spans"
+    assert page.evaluate("() => document.activeElement.id") == "compare"
+    assert page.locator("ol.steps > li").count() == 2
+    assert "bob <img" in page.inner_text(".facts")
 
 
 def test_the_page_of_a_run_keeps_up_and_keeps_what_was_opened_and_where_it_was_scrolled(serving, visit):
