@@ -285,3 +285,13 @@ def stored(path: Path) -> set[int]:
                 for part in group.scope_spans:
                     found |= {int.from_bytes(one.span_id, "big") for one in part.spans}
     return found
+
+
+def test_loopback_is_both_of_its_addresses():
+    from counterpoint.view.server.listening import bind
+
+    with ExitStack() as stack:
+        found = [stack.enter_context(one) for one in bind("127.0.0.1", 0)]
+        addresses = {one.getsockname()[0] for one in found}
+        assert len({one.getsockname()[1] for one in found}) == 1
+    assert addresses in ({"127.0.0.1", "::1"}, {"127.0.0.1"})  # the second where there is no IPv6

@@ -78,6 +78,9 @@ def test_a_further_host_can_be_allowed(serving, kept):
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "http://localhost:3000"}, 403),
         ({"origin": "null"}, 403),
+        ({"origin": "null", "sec_fetch_site": "cross-site"}, 403),
+        ({"origin": "null", "sec_fetch_site": "same-origin"}, 200),
+        ({"origin": "http://localhost:4318.evil.example"}, 403),
         ({"origin": "http://localhost:4318"}, 200),
     ],
 )

@@ -22,7 +22,7 @@ import secrets
 import time
 from collections.abc import Collection
 from html import escape
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote
 
 from counterpoint.view.server.responses import (
     Application,
@@ -112,7 +112,9 @@ class Guard:
         if scope["method"] not in ("GET", "HEAD", "OPTIONS") or scope["path"] == "/events":
             origin = header(scope, b"origin")
             site = header(scope, b"sec-fetch-site")
-            if site not in ("", "same-origin", "none") or (origin and urlsplit(origin).netloc != host):
+            own = ("", f"http://{host}", f"https://{host}")
+            ours = site in ("same-origin", "none") if site else origin in own
+            if not ours:
                 return status(scope, 403, "a page of another site may not do this")
         return None
 
@@ -278,4 +280,5 @@ def _form(scope: Scope, code: int, problem: str) -> Response:
 <input type="password" name="token" autocomplete="current-password" required autofocus></label>
 <button>Log in</button></p></form></main></body></html>
 """
-    return Response(code, page.encode(), "text/html; charset=utf-8")
+    # Without a referrer a browser says of the form, too, that its origin is "null".
+    return Response(code, page.encode(), "text/html; charset=utf-8", ((b"referrer-policy", b"same-origin"),))
