@@ -87,7 +87,7 @@ def test_the_list_is_searched_filtered_and_ordered(serving):
         served.store,
         trace("a", correct=True),
         trace("b", task="How many marbles?", correct=False),
-        trace("c", steps=6, system="other"),
+        trace("c", steps=6, system="other", gold=None),
     )
     put(served.store, trace("d"))
     found = {query: rows(page(served, "/?" + quote(query, safe="=&%+"))) for query in QUERIES}
@@ -193,6 +193,7 @@ def test_two_runs_stand_side_by_side(serving):
     found = page(served, "/compare?a=a&b=b")
     assert found.tags.count("svg") == 6
     assert "Two single runs carry no interval" in found.text
+    assert "answer 7 (right) 8 (wrong)" in found.text
     assert "The tasks of the two runs differ" in found.text
     assert "accuracy ↑ 1.000 0.000 −1.000 A" in found.text
     assert "tokens_out ↓ 30 20 −10 B" in found.text

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from counterpoint.contracts import Context
 from counterpoint.metrics.costs import costs, text_tokens
+from counterpoint.metrics.outcome import run_answer
 from counterpoint.view.markup import html_table, inline, picture
 from counterpoint.view.pictures import cost_svg, lanes_svg, scene, team_svg
 from counterpoint.view.server.layout import key_of, link_to, scores_of
@@ -39,6 +40,7 @@ class Part(Struct, frozen=True):
     """What is shown of one trace of a run."""
 
     trace: str
+    answer: str
     lanes: str
     team: str
     cost: str
@@ -90,6 +92,7 @@ def _part(context: Context) -> Part:
     title = "Tokens by agent" if recorded else "Tokens of what each agent said"
     return Part(
         context.trace.id,
+        run_answer(context) or "",
         lanes_svg(shown, alone=False),
         team_svg(shown, alone=False),
         cost_svg(amounts, title=title, unit="tokens", alone=False),
@@ -115,7 +118,7 @@ def _heads(sides: Sequence[Side]) -> Iterator[str]:
         ["task", *(_link(side) for side in sides)],
         ["system", *(inline(side.run.system, 80) for side in sides)],
         ["state", *(STATES[side.run.state] for side in sides)],
-        ["answer", *(_answer(side.run) for side in sides)],
+        ["answer", *(_answer(side) for side in sides)],
         ["size", *(size(side.run) for side in sides)],
     ]
     yield html_table("The two runs", ["", "A", "B"], rows)
@@ -126,9 +129,10 @@ def _link(side: Side) -> str:
     return f'<a id="open-{side.letter.lower()}" href="/runs/{key_of(side.run.id)}">{name}</a>'
 
 
-def _answer(run: Run) -> str:
-    answer = "none" if run.answer is None else inline(run.answer[:20_000], 200)
-    return f"<strong>{answer}</strong> ({verdict(run) or 'not graded'})"
+def _answer(side: Side) -> str:
+    given = side.run.answer or next((part.answer for part in side.parts[::-1] if part.answer), None)
+    answer = "none" if given is None else inline(given[:20_000], 200)
+    return f"<strong>{answer}</strong> ({verdict(side.run) or 'not graded'})"
 
 
 def _metrics(sides: Sequence[Side]) -> Iterator[str]:

@@ -233,9 +233,9 @@ def _row(run: Run, sides: Sequence[str], metrics: Sequence[str], place: int) -> 
         else "<td></td>"
         for side in sides
     )
-    agents = ", ".join(inline(agent, 30) for agent in run.agents[:4])
-    if len(run.agents) > 4:
-        agents += f" and {len(run.agents) - 4:,} more"
+    agents = ", ".join(inline(agent, 30) for agent in run.agents[:3])
+    if len(run.agents) > 3:
+        agents += f" and {len(run.agents) - 3:,} more"
     state = f'<span class="state-{run.state}">{run.state}</span>'
     if run.error:
         state += f"<small>{inline(run.error[:20_000], 120)}</small>"
