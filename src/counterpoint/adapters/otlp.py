@@ -14,11 +14,13 @@ or the same as protobuf: one ``ExportTraceServiceRequest`` (or ``TracesData``), 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from counterpoint.adapters import _otlp
+from counterpoint.adapters._recorded import ATTRIBUTE as RECORDED
+from counterpoint.adapters._recorded import from_spans
 from counterpoint.adapters._runs import no_collection, traces
 from counterpoint.adapters._source import MAX_BYTES, opening, records
 from counterpoint.adapters._spans import Span
@@ -57,9 +59,19 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
                 warnings.update(dict.fromkeys(record.warnings))
     yield from errors
     if spans or not errors:
+        yield from _runs(spans, source, tuple(warnings))
+
+
+def _runs(spans: list[Span], source: Source, warnings: Sequence[str]) -> Iterator[Trace | TraceError]:
+    """The runs that were recorded by `counterpoint.record`, then those that frameworks tell in their ways."""
+    recorded = [span for span in spans if RECORDED in span.attributes]
+    if recorded:
+        yield from from_spans(recorded, source.name)
+        spans = [span for span in spans if RECORDED not in span.attributes]
+    if spans or not recorded:
         linked = bool(source.options.get("linked"))
         yield from traces(
-            spans, ATTRIBUTES, source=source.name, format="otlp", warnings=tuple(warnings), linked=linked
+            spans, ATTRIBUTES, source=source.name, format="otlp", warnings=warnings, linked=linked
         )
 
 
@@ -107,5 +119,4 @@ def _read_protobuf(source: Source) -> Iterator[Trace | TraceError]:
         yield TraceError(f"not OTLP protobuf: {error}", source=source.name)
         return
     warnings = [f"{wrong} fields could not be read and were left out"] if wrong else []
-    linked = bool(source.options.get("linked"))
-    yield from traces(spans, ATTRIBUTES, source=source.name, format="otlp", warnings=warnings, linked=linked)
+    yield from _runs(spans, source, warnings)

@@ -50,7 +50,7 @@ LIMIT_S = 900.0
 LARGE = 1000
 """Spans (of a file: steps) above which a run is large."""
 
-MOST_CLAIM_STEPS = 1000
+MOST_CLAIM_STEPS = 2000
 """Runs of more steps are scored without a ledger of their claims, which would take longer than all else."""
 
 _HEAD = 64 * 1024

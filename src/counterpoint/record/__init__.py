@@ -14,6 +14,9 @@ The file is JSONL, ``counterpoint.recording/1``: an event a line, described in d
 adapter ``recording``. Every event is one write to the end of the file, so threads, runs and processes may
 share it, and what `Recording.step` returned for survives the end of the process, ``kill -9`` included.
 
+Where ``to`` is the address of a running ``counterpoint serve``, each event is sent there as a span, and is in
+its store when `Recording.step` returns. The adapter ``otlp`` reads the same run of it.
+
 A step begins when its turn does. One that is given at once is taken to have begun when the last step ended
 that it heard or that its agent said, else with the run; both times can be given instead.
 """
@@ -32,6 +35,7 @@ import msgspec
 from msgspec import Struct
 
 from counterpoint.errors import UsageError
+from counterpoint.record.places import place
 from counterpoint.trace import Call, Kind, Step, Trace, Transfer, Usage, encode
 
 __all__ = ["SCHEMA", "Recording", "Turn", "record"]
@@ -57,17 +61,16 @@ def record(
     ----------
     name : id of the trace; a second run of this name in the same file becomes ``name#2``.
     task, gold, system, labels : as in `counterpoint.trace.Trace`.
-    to : the file that events are added to; it is made where there is none.
+    to : the file that events are added to, which is made where there is none; or the address of a running
+        ``counterpoint serve``, such as ``http://localhost:4318``, whose token is taken from the environment
+        variable ``COUNTERPOINT_TOKEN``.
     keep_secrets : leave values that look like keys as they are.
 
     Raises
     ------
     UsageError
-        for a file that cannot be written, or a value of another type than a trace holds.
+        for a place that cannot be written to, or a value of another type than a trace holds.
     """
-    path = os.fspath(to)
-    if "://" in path or path.endswith((".gz", ".parquet")):
-        raise UsageError(f"{path}: a recording is written to a JSONL file, such as recording.jsonl")
     about = Trace(
         name,
         (),
@@ -76,7 +79,7 @@ def record(
         system=system,
         labels=dict(labels or {}),
     )
-    return Recording(about, path, keep_secrets=keep_secrets)
+    return Recording(about, os.fspath(to), keep_secrets=keep_secrets)
 
 
 class Said(TypedDict, total=False):
@@ -149,12 +152,11 @@ class Recording:
     def __init__(self, about: Trace, path: str, *, keep_secrets: bool) -> None:
         self.answer = None
         self.correct = None
-        self._about, self._path, self._keep_secrets = about, path, keep_secrets
-        self._key = uuid4().hex[:16]
+        self._about, self._keep_secrets = about, keep_secrets
+        self._key = uuid4().hex
         self._lock = threading.Lock()
-        self._file = -1
-        self._torn = False
-        """The last write came up short: what follows must not be glued to it."""
+        self._place = place(path)
+        self._open = False
         self._began = 0.0
         self._ended: dict[str, float] = {}
         """When each step so far ended."""
@@ -165,8 +167,8 @@ class Recording:
         if self._began:
             raise UsageError(f"run {self._about.id!r} was recorded already: call record() for each run")
         about = self._plain(self._about)
-        self._file = _opened(self._path)
-        self._began = time.time()
+        self._place.open()
+        self._began, self._open = time.time(), True
         given = {key: about[key] for key in about if key not in ("schema", "id", "steps")}
         self._write("begin", {"name": about["id"], "at": self._began, **given})
         return self
@@ -178,8 +180,8 @@ class Recording:
             try:
                 self._write("end", {"at": time.time(), **self._end(error)})
             finally:
-                os.close(self._file)
-                self._file = -1
+                self._open = False
+                self._place.close()
 
     def step(
         self, agent: str, text: str, *, heard: Iterable[Step | Turn | str] = (), **more: Unpack[Said]
@@ -275,32 +277,11 @@ class Recording:
         return plain
 
     def _write(self, event: str, told: Mapping[str, Any]) -> None:
-        """One line at the end of the file, in one piece; the caller holds the lock."""
-        if self._file < 0:
+        """One event; the caller holds the lock."""
+        if not self._open:
             raise UsageError(f"run {self._about.id!r} is not open: use it in its with statement")
-        line = msgspec.json.encode({"schema": SCHEMA, "event": event, "run": self._key, **told}) + b"\n"
-        if self._torn:
-            line = b"\n" + line
-        self._torn = True
-        try:
-            while line:  # a write comes up short where a disk is full, and then the next one says so
-                line = line[os.write(self._file, line) :]
-        except OSError as error:
-            raise UsageError(f"{self._path}: cannot be written: {error.strerror or error}") from error
-        self._torn = False
-
-
-def _opened(path: str) -> int:
-    """The file, to be added to; a line that a process left unfinished is ended first."""
-    try:
-        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
-        if os.lseek(file, 0, os.SEEK_END):
-            os.lseek(file, -1, os.SEEK_END)
-            if os.read(file, 1) != b"\n":
-                os.write(file, b"\n")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
-    return file
+        line = msgspec.json.encode({"schema": SCHEMA, "event": event, "run": self._key, **told})
+        self._place.write(self._key, line)
 
 
 def _told(error: BaseException) -> str:

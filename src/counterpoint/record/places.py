@@ -1,0 +1,165 @@
+"""Where events of a recording go: to the end of a file, or to a running ``counterpoint serve``."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from counterpoint.errors import UsageError
+
+__all__ = ["ATTRIBUTE", "Place", "place"]
+
+ATTRIBUTE = "counterpoint.recording"
+"""The attribute of a span that holds an event."""
+
+PATIENCE_S = 60.0
+"""How long a server may say that it is too busy before a recording fails."""
+
+_BINARY = getattr(os, "O_BINARY", 0)  # of Windows, which else writes a line's end as two characters
+
+
+class Place(Protocol):
+    """What a recording writes to; its methods raise UsageError where they cannot do their work."""
+
+    def open(self) -> None:
+        """Before the first event."""
+
+    def write(self, run: str, line: bytes) -> None:
+        """Keeps one event of the run; once this returns, nothing that ends the process loses it."""
+
+    def close(self) -> None:
+        """After the last event."""
+
+
+def place(path: str) -> Place:
+    """The place that a user calls ``path``."""
+    if path.startswith(("http://", "https://")):
+        return _Server(path)
+    if "://" in path or path.endswith((".gz", ".parquet")):
+        raise UsageError(f"{path}: a recording is written to a JSONL file, such as recording.jsonl")
+    return _File(path)
+
+
+class _File:
+    """A file that lines are added to, by several processes at once."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file = -1
+        self._torn = False
+        """The last line may be incomplete: what follows must not be glued to it."""
+
+    def open(self) -> None:
+        with self._told():
+            self._file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _BINARY, 0o666)
+            if os.lseek(self._file, 0, os.SEEK_END):
+                os.lseek(self._file, -1, os.SEEK_END)
+                self._torn = os.read(self._file, 1) != b"\n"
+
+    def write(self, run: str, line: bytes) -> None:
+        """Adds the line in one piece, so that it stands alone whoever else writes."""
+        left = b"\n" * self._torn + line + b"\n"
+        self._torn = True
+        with self._told():
+            while left:  # a write comes up short where a disk is full, and then the next one says so
+                left = left[os.write(self._file, left) :]
+        self._torn = False
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise UsageError(f"{self._path}: cannot be written: {error.strerror or error}") from error
+
+
+class _Server:
+    """A receiver of OTLP/HTTP: each event is a span, and is stored when the answer comes."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if not parts.hostname:
+            raise UsageError(f"{url}: names no host: give the address that `counterpoint serve` tells")
+        self._url = url
+        self._path = f"{parts.path.rstrip('/').removesuffix('/v1/traces')}/v1/traces"
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self._connection = kind(parts.netloc.rpartition("@")[2], timeout=30)
+        self._headers = {"Content-Type": "application/json"}
+        if token := os.environ.get("COUNTERPOINT_TOKEN"):
+            self._headers["Authorization"] = f"Bearer {token}"
+        self._spans = 0
+
+    def open(self) -> None:
+        with self._told():
+            self._connection.connect()
+
+    def write(self, run: str, line: bytes) -> None:
+        """Sends the event; where the server says that it is too busy, again after the time it asks for."""
+        self._spans += 1
+        body = json.dumps(_request(run, self._spans, line)).encode()
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            with self._told():
+                answer = self._answer(body)
+                told = answer.read()
+            if answer.status == 200 and not json.loads(told or b"{}").get("partialSuccess"):
+                return
+            if answer.status not in (429, 503) or time.monotonic() > until:
+                reason = " ".join(told.decode("utf-8", "replace").split())[:300]
+                raise UsageError(f"{self._url}: did not take the event: {answer.status} {reason}")
+            wait = answer.headers.get("Retry-After", "1")
+            time.sleep(min(float(wait) if wait.isdecimal() else 1.0, 10.0))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _answer(self, body: bytes) -> HTTPResponse:
+        """The answer; a connection that the server closed meanwhile is made anew, once."""
+        try:
+            self._connection.request("POST", self._path, body, self._headers)
+            return self._connection.getresponse()
+        except (HTTPException, ConnectionError):
+            self._connection.close()
+            self._connection.request("POST", self._path, body, self._headers)
+            return self._connection.getresponse()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, HTTPException) as error:
+            self._connection.close()
+            reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
+            raise UsageError(
+                f"{self._url}: cannot be reached: {reason}; is `counterpoint serve` running?"
+            ) from error
+
+
+def _request(run: str, number: int, line: bytes) -> dict[str, Any]:
+    """An ``ExportTraceServiceRequest`` of one span; sent again it is the same span."""
+    event = json.loads(line)
+    step = event.get("step", {})
+    began = step.get("started_at", event.get("at", 0.0))
+    span = {
+        "traceId": run,
+        "spanId": f"{number:016x}",
+        "name": f"{event['event']} {step.get('agent', event.get('name', ''))}".strip(),
+        "kind": 1,
+        "startTimeUnixNano": str(int(began * 1e9)),
+        "endTimeUnixNano": str(int(step.get("ended_at", began) * 1e9)),
+        "attributes": [{"key": ATTRIBUTE, "value": {"stringValue": line.decode()}}],
+    }
+    if number > 1:
+        span["parentSpanId"] = f"{1:016x}"
+    scope = {"scope": {"name": "counterpoint"}, "spans": [span]}
+    service = {"key": "service.name", "value": {"stringValue": "counterpoint"}}
+    return {"resourceSpans": [{"resource": {"attributes": [service]}, "scopeSpans": [scope]}]}
