@@ -58,6 +58,24 @@ def test_a_file_of_a_folder_that_is_no_trace_is_passed_over_with_a_note(tmp_path
 
 
 @pytest.mark.parametrize(
+    "content",
+    [
+        '{\n  "schema": "counterpoint.run/1"}',
+        '{\n  "schema": "counterpoint.scores/1"}',
+        '{"event":"started","at":1.5}\n{"event":"call"}',
+    ],
+)
+def test_what_stands_beside_the_traces_of_a_run_is_passed_over_in_silence(tmp_path: Path, content) -> None:
+    (tmp_path / "beside.json").write_text(content)
+    (tmp_path / "traces.jsonl").write_text(native("1"))
+    reading = read(tmp_path)
+    assert [trace.id for trace in reading] == ["1"]
+    assert (reading.errors, reading.notes) == ([], [])
+    with pytest.warns(UserWarning, match="of no known trace format"):
+        list(read(tmp_path / "beside.json"))
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"", "the file is empty"),

@@ -298,6 +298,22 @@ def test_temperature_0_and_a_seed_give_the_same_traces_twice(run: Run, data: Pat
     assert {request.body["temperature"] for request in server.requests} == {0.0}
 
 
+def test_run_folders_are_scored_anew_compared_and_shown_as_they_are(run: Run, data: Path, tmp_path: Path):
+    for name, accuracy in (("worse", 0.0), ("better", 1.0)):
+        model = f"simulated(accuracy={accuracy})"
+        run("run", "gsm8k", "--data", data, "--model", model, "--system", "debate", "--embedder", "hashing",
+            "-o", tmp_path / name)  # fmt: skip
+    again = run("score", tmp_path / "better", "--regrade", "-m", "accuracy", "--format", "json")
+    assert [row["value"] for row in json.loads(again.out)["rows"]] == [1.0] * 4
+    both = run("compare", tmp_path / "worse", tmp_path / "better", "-m", "accuracy")
+    assert "4 tasks paired, 4 of them by seed too" in both.out
+    page = run(
+        "report", tmp_path / "worse", tmp_path / "better", "-o", tmp_path / "report.html", "-m", "steps"
+    )
+    assert (again.err, both.err, page.code) == ("", "", 0)
+    assert "skipped" not in page.err
+
+
 @pytest.mark.parametrize("kind", ["systems", "topologies", "protocols", "benchmarks"])
 def test_what_can_be_run_is_listed_with_a_summary(run: Run, kind: str):
     found = json.loads(run("list", kind, "--format", "json").out)

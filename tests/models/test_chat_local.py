@@ -106,3 +106,10 @@ def test_weights_that_cannot_be_used_are_named(name, told, weights):
     with pytest.raises(ModelError, match=told) as raised:
         ChatLocal(weights.parent / name)
     assert "\n" not in str(raised.value)
+
+
+def test_what_the_engine_is_given_can_be_set(weights):
+    ChatLocal(weights, seed=3, context=99_999, threads=1)
+    assert Engine.made == {
+        "model_path": str(weights), "n_ctx": 8192, "n_threads": 1, "seed": 3, "verbose": False
+    }  # fmt: skip

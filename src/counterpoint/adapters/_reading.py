@@ -7,6 +7,7 @@ format, ids, the join of traces, tidying, the choice of agents, and the fate of 
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +29,8 @@ __all__ = ["Reading", "read", "read_source"]
 
 Path = str | os.PathLike[str]
 
+_BESIDE_TRACES = re.compile(rb'\s*\{\s*("schema":\s*"counterpoint\.(run|scores)/|"event":\s*"started")')
+"""The other files of a run folder, which are known to be no traces."""
 _NAMED = 10
 """Agents that a note names before it only counts the rest."""
 
@@ -181,7 +184,7 @@ class Reading(Iterator[Trace]):
         empty = not source.head.strip()
         if file.named:
             yield TraceError("the file is empty" if empty else _unknown(source.head), source=file.path)
-        else:
+        elif not _BESIDE_TRACES.match(source.head):
             self.notes.append(
                 f"{file.path}: skipped: {'empty' if empty else 'no trace format is recognized'}"
             )

