@@ -47,6 +47,12 @@ def test_the_same_id_of_another_file_is_another_run(store):
     assert [one.outcome for one in store.put_traces([trace("q1", "g")], origin="g")] == ["unchanged"]
 
 
+def test_a_copy_elsewhere_is_there_already(store):
+    store.add_traces([trace("q1", "a", source="a.json"), trace("q1", "b", source="b.json")], origin="folder")
+    added = store.put_traces([trace("q1", "b", source="copy.json")], origin="copy")
+    assert (added[0].outcome, store.runs().total) == ("unchanged", 1)
+
+
 def test_many_traces_are_written_in_pieces(store, monkeypatch):
     monkeypatch.setattr("counterpoint.store.store.BATCH_BYTES", 300)
     assert len(store.add_traces((trace(str(n)) for n in range(20)), origin="f")) == 20

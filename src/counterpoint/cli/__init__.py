@@ -26,6 +26,7 @@ from counterpoint.cli import (
     schema,
     score,
     serve,
+    store,
 )
 from counterpoint.cli.output import version_callback
 from counterpoint.errors import CounterpointError
@@ -62,6 +63,7 @@ app.command("claims")(claims.claims)
 app.add_typer(forest.app, name="forest")
 app.command("convert")(convert.convert)
 app.command("run")(run.run)
+app.add_typer(store.app, name="store")
 app.command("list")(list_.list_)
 app.command("schema")(schema.schema)
 app.command("demo")(demo.demo)

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,16 @@ from counterpoint.secrets import mask
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["choose", "console", "say", "say_some", "to_stdout", "version_callback", "write_text"]
+__all__ = [
+    "choose",
+    "console",
+    "say",
+    "say_some",
+    "to_stdout",
+    "version_callback",
+    "write_bytes",
+    "write_text",
+]
 
 SHOWN = 5
 """Warnings of one sort that are printed before the rest is only counted."""
@@ -52,29 +61,34 @@ def write_text(text: str, output: Path | None) -> None:
     """Text to stdout, or to a file in one move, so that a reader never sees half of it."""
     if not text.endswith("\n"):
         text += "\n"
-    data = text.encode("utf-8", "replace")
+    write_bytes([text.encode("utf-8", "replace")], output)
+
+
+def write_bytes(pieces: Iterable[bytes], output: Path | None) -> None:
+    """Bytes to stdout, or to a file in one move; they are written as they come."""
     if output is None:
         with to_stdout():
-            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.writelines(pieces)
         return
     try:
         output = output.resolve()  # through links, so that they stay
         if output.exists() and not output.is_file():
-            output.write_bytes(data)  # a pipe or device: there is nothing to replace
+            with output.open("wb") as file:
+                file.writelines(pieces)  # a pipe or device: there is nothing to replace
         else:
-            _replace(output, data)
+            _replace(output, pieces)
     except OSError as error:
         raise UsageError(f"{output}: could not be written: {error.strerror or error}") from None
 
 
-def _replace(output: Path, data: bytes) -> None:
+def _replace(output: Path, pieces: Iterable[bytes]) -> None:
     handle, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.writelines(pieces)
         Path(name).chmod(0o666 & ~_umask())
         os.replace(name, output)
-    except OSError:
+    except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
 

@@ -5,6 +5,8 @@ Conventions
 * What is kept of a run is replaced as a whole, in one transaction, and never by something older.
 * A trace that was added before, from the same file under the same id, is the same run: nothing is done where
   it did not change, else it takes the old one's place and is due for scoring again.
+* The same trace under the same id from another place (a copy, the folder in place of the file) is there
+  already. Another trace whose id is taken gets ``~2`` behind it.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import sqlite3
 import time
 from typing import Literal, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from counterpoint.store.receiving import drop_kept, fresh_id
@@ -41,13 +44,15 @@ class FileTrace(NamedTuple):
     trace: Trace
     kept: Kept
     digest: bytes
+    """Of all but where it was read from."""
 
 
 def file_trace(trace: Trace, *, keep_secrets: bool) -> FileTrace:
     """The trace with what tells whether it changed."""
     what = kept([trace], (), (), "", keep_secrets=keep_secrets)
     ((_, text),) = what.traces
-    return FileTrace(trace, what, hashlib.blake2b(text, digest_size=16).digest())
+    same = msgspec.json.encode(replace(msgspec.json.decode(text, type=Trace), source=""))
+    return FileTrace(trace, what, hashlib.blake2b(same, digest_size=16).digest())
 
 
 def add(database: sqlite3.Connection, one: FileTrace, origin: str, *, keep_secrets: bool) -> Added:
@@ -56,8 +61,14 @@ def add(database: sqlite3.Connection, one: FileTrace, origin: str, *, keep_secre
     known = database.execute(
         "SELECT key, id, digest FROM runs WHERE origin = ? AND name = ?", (origin, name)
     ).fetchone()
-    if known is not None and known[2] == one.digest:
-        return Added(known[1], "unchanged")
+    same = (
+        known
+        or database.execute(
+            "SELECT key, id, digest FROM runs WHERE digest = ? AND name = ?", (one.digest, name)
+        ).fetchone()
+    )
+    if same is not None and same[2] == one.digest:
+        return Added(same[1], "unchanged")
     if known is None:
         run_id = fresh_id(database, name)
         run = database.execute(

@@ -60,19 +60,22 @@ class Query:
         """The conditions as a clause."""
         return f"WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
 
-    def search(self, text: str) -> None:
+    def search(self, database: sqlite3.Connection, text: str) -> None:
         """Runs in which the text stands."""
         wanted = searched(text).strip()
         if not wanted:
             return
         if len(wanted) < LEAST:
             self.add("(instr(id, ?) OR instr(head, ?))", wanted, wanted)
-        else:
-            self.add(
-                """(instr(id, ?) OR key IN (SELECT run FROM texts WHERE instr(content, ?)
-                    AND run IN (SELECT rowid FROM search WHERE search MATCH ?)))""",
-                wanted, wanted, match(wanted),
-            )  # fmt: skip
+            return
+        # Looked through once, for the list and for its total.
+        runs = database.execute(
+            """SELECT run FROM texts WHERE instr(content, ?)
+                AND run IN (SELECT rowid FROM search WHERE search MATCH ?)""",
+            (wanted, match(wanted)),
+        )
+        found = msgspec.json.encode([run for (run,) in runs]).decode()
+        self.add("(instr(id, ?) OR key IN (SELECT value FROM json_each(?)))", wanted, found)
 
     def gate(self, database: sqlite3.Connection, gate: Gate) -> None:
         """Runs whose value of a metric is as stated."""
@@ -102,7 +105,7 @@ def list_runs(
 ) -> Runs:
     """One page of the runs that match; a UsageError where a filter makes no sense."""
     query = Query()
-    query.search(search)
+    query.search(database, search)
     if system is not None:
         query.add("system = ?", clean(system))
     if state:

@@ -32,6 +32,7 @@ def _create_tables(database: sqlite3.Connection) -> None:
             traces INTEGER NOT NULL DEFAULT 0, revision INTEGER NOT NULL DEFAULT 0,
             scored_revision INTEGER NOT NULL DEFAULT 0, error TEXT NOT NULL DEFAULT '')""",
         "CREATE UNIQUE INDEX runs_by_file ON runs(origin, name) WHERE name IS NOT NULL",
+        "CREATE INDEX runs_by_content ON runs(digest) WHERE digest IS NOT NULL",
         "CREATE INDEX runs_by_arrival ON runs(received_at)",
         "CREATE INDEX runs_by_system ON runs(system)",
         "CREATE INDEX runs_due ON runs(updated_at) WHERE revision > scored_revision",

@@ -37,6 +37,7 @@ __all__ = [
 State = Literal["receiving", "scored", "unreadable"]
 STATES: tuple[State, ...] = ("receiving", "scored", "unreadable")
 
+_GRADES = {1.0: True, 0.0: False, None: None}
 SHOWN = 2000
 """Characters of a task or answer that the list of runs holds; the trace has all of them."""
 
@@ -159,18 +160,28 @@ def kept(
         [(clean(trace.id), text) for trace, text in zip(traces, texts, strict=True)],
         [(row["trace"], row["metric"], row["value"], msgspec.json.encode(row)) for row in plain_rows],
         [msgspec.json.encode(_written(claim, keep_secrets)) for claim in claims],
-        summarize([msgspec.json.decode(text, type=Trace) for text in texts]),
+        summarize([msgspec.json.decode(text, type=Trace) for text in texts], _accuracies(rows)),
         str(_written(error, keep_secrets)),
     )
 
 
-def summarize(traces: Sequence[Trace]) -> Summary:
-    """What the list and the search know of a run; texts are taken as they are, masked before."""
+def _accuracies(rows: Sequence[Row]) -> dict[str, float | None]:
+    """Trace to its accuracy, as graded when it was scored."""
+    return {clean(row.trace): row.value for row in rows if row.metric.partition("(")[0] == "accuracy"}
+
+
+def summarize(traces: Sequence[Trace], accuracies: Mapping[str, float | None]) -> Summary:
+    """What the list and the search know of a run; texts are taken as they are, masked before.
+
+    A run is right or wrong where all of its traces are: as they were recorded, else as they were graded.
+    """
     steps = [step for trace in traces for step in trace.steps]
     agents = list(dict.fromkeys(step.agent for step in steps if step.kind in ("agent", "decision")))
     starts = [step.started_at for step in steps if step.started_at is not None]
     ends = [step.ended_at for step in steps if step.ended_at is not None]
-    verdicts = {trace.correct for trace in traces}
+    verdicts = {
+        _GRADES.get(accuracies.get(trace.id)) if trace.correct is None else trace.correct for trace in traces
+    }
     first = traces[0] if traces else Trace("", ())
     answer = next((trace.answer for trace in reversed(traces) if trace.answer is not None), None)
     texts = [first.id, first.system, *(trace.task for trace in traces), *agents, answer or ""]

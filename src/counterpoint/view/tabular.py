@@ -15,7 +15,7 @@ from typing import Any
 from counterpoint.scores import Scores, Summary, plain
 from counterpoint.view.table import arrow, interval_text, number
 
-__all__ = ["csv_text", "escape_markdown", "jsonl", "markdown"]
+__all__ = ["cell", "csv_text", "escape_markdown", "jsonl", "markdown"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 COLUMNS = ("run", "trace", "system", "metric", "value", "reason", "parts", "detail", "signature")
@@ -35,12 +35,13 @@ def csv_text(scores: Scores, *, keep_secrets: bool = False) -> str:
     writer.writerow(COLUMNS)
     for row in scores.rows:
         record = plain(row, keep_secrets=keep_secrets)
-        writer.writerow([_cell(record[column]) for column in COLUMNS])
+        writer.writerow([cell(record[column]) for column in COLUMNS])
     return out.getvalue()
 
 
-def _cell(value: Any) -> Any:
-    if isinstance(value, dict):
+def cell(value: Any) -> Any:
+    """The value as it may stand in a CSV file: no formula, no control characters, JSON for what has parts."""
+    if isinstance(value, dict | list):
         value = json.dumps(value, ensure_ascii=False)
     if isinstance(value, str):
         value = _CONTROL.sub("", value)

@@ -1,0 +1,94 @@
+"""The runs of a store as a table, JSON, JSONL or CSV.
+
+User text is hostile: keys are masked, control characters dropped, and a CSV cell is never a formula.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from counterpoint.scores import plain
+from counterpoint.store import Run, Runs
+from counterpoint.view.table import arrow, number
+from counterpoint.view.tabular import cell
+
+__all__ = ["SCHEMA", "csv_text", "json_text", "jsonl", "table"]
+
+SCHEMA = "counterpoint.runs/1"
+
+_TIMES = ("started_at", "ended_at", "received_at")
+_HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_VERDICTS = {True: "right", False: "wrong", None: "ungraded"}
+
+
+def json_text(page: Runs, *, keep_secrets: bool = False) -> str:
+    """The runs, how many match in all, and every system of the store."""
+    document = {
+        "schema": SCHEMA,
+        "runs": [_record(run, keep_secrets) for run in page.rows],
+        "total": page.total,
+        "systems": plain(page, keep_secrets=keep_secrets)["systems"],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def jsonl(runs: Iterable[Run], *, keep_secrets: bool = False) -> str:
+    """One run a line."""
+    return "".join(json.dumps(_record(run, keep_secrets), ensure_ascii=False) + "\n" for run in runs)
+
+
+def csv_text(runs: Sequence[Run], *, keep_secrets: bool = False) -> str:
+    """One run a line; a column for each metric that any of them has; undefined is an empty cell."""
+    metrics = list(dict.fromkeys(name for run in runs for name in run.values))
+    columns = [name for name in Run.__struct_fields__ if name != "values"]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*columns, *map(cell, metrics)])
+    for run in runs:
+        record = _record(run, keep_secrets)
+        values = [record["values"].get(name) for name in metrics]
+        writer.writerow([cell(value) for value in [*(record[column] for column in columns), *values]])
+    return out.getvalue()
+
+
+def table(runs: Iterable[Run], metrics: Sequence[str], *, keep_secrets: bool = False) -> Table:
+    """A line a run, with the values of ``metrics``."""
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    drawn.add_column("run", no_wrap=True)
+    for name in ("received", "system", "task", "result"):
+        drawn.add_column(name)
+    for name in ("steps", "spans", *(f"{_line(metric, 40)} {arrow(metric)}".strip() for metric in metrics)):
+        drawn.add_column(Text(name), justify="right", no_wrap=True)
+    for run in runs:
+        record = _record(run, keep_secrets)
+        cells = (
+            _line(record["id"], 80),
+            datetime.fromtimestamp(run.received_at).strftime("%d %b %H:%M"),
+            _line(record["system"], 24),
+            _line(record["task"], 40),
+            _VERDICTS[run.correct] if run.state == "scored" else run.state,
+            str(run.steps or ""),
+            str(run.spans or ""),
+            *(number(run.values.get(name), name) for name in metrics),
+        )
+        drawn.add_row(*(Text(text, no_wrap=True, overflow="ellipsis") for text in cells))
+    return drawn
+
+
+def _record(run: Run, keep_secrets: bool) -> dict[str, Any]:
+    return {**plain(run, keep_secrets=keep_secrets), **{name: getattr(run, name) for name in _TIMES}}
+
+
+def _line(text: str, most: int) -> str:
+    """One line of at most so many characters, without signs that a terminal would obey."""
+    line = _HIDDEN.sub("", " ".join(text.split()))
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
