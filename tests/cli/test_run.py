@@ -20,7 +20,7 @@ import pytest
 
 from counterpoint.adapters import read
 from counterpoint.contracts import Reply
-from counterpoint.models.scripted import Fault, scripted_server
+from counterpoint.models.scripted import Fault, Turn, scripted_server
 from counterpoint.registry import names
 from counterpoint.runtime.systems import system
 from counterpoint.trace import Trace
@@ -196,8 +196,16 @@ def test_a_run_without_one_reply_is_no_success(run: Run, data: Path, tmp_path: P
 def test_the_key_is_sent_and_written_nowhere(run: Run, data: Path, tmp_path: Path, monkeypatch: Any):
     key = "my-own-kind-of-key-8471"
     monkeypatch.setenv("MY_KEY", key)
-    with scripted_server(reply) as server:
-        told = run(*sent(server, data, tmp_path / "r", "--system", "single", "--api-key-env", "MY_KEY"))
+    quoting = [
+        Turn(f"Your key is {key}. The answer is 7.", model=f"m-{key}", finish_reason=key, cost_usd=0.1),
+        Turn(refusal=f"Not with {key}."),
+        Fault(status=400, body=json.dumps({"error": {"message": f"{key} is wrong", "code": key}})),
+        Fault.garbage(f"{key}?"),
+    ]
+    with scripted_server([*quoting, *["The answer is 7."] * 4]) as server:
+        words = ["--system", "single", "--api-key-env", "MY_KEY", "--threads", "1"]
+        told = run(*sent(server, data, tmp_path / "r", *words))
+    assert "[secret:key]" in told.err
     assert server.requests[0].headers["authorization"] == "(hidden)"
     written = [path.read_text() for path in (tmp_path / "r").iterdir()]
     assert not any(key in text for text in [told.out, told.err, *written])
