@@ -11,8 +11,10 @@ Conventions
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,7 +24,7 @@ import platformdirs
 from counterpoint.errors import UsageError
 from counterpoint.store.migrations import migrate, version
 
-__all__ = ["BUSY_S", "Readers", "connect", "default_path", "open_database", "told"]
+__all__ = ["BUSY_S", "Readers", "begin_writing", "connect", "default_path", "open_database", "told"]
 
 BUSY_S = 30.0
 """How long a write waits for another process's to end."""
@@ -94,6 +96,24 @@ def told(path: str) -> Iterator[None]:
             if sign in str(error):
                 raise UsageError(f"{path}: {meaning}") from None
         raise UsageError(f"{path}: the database failed: {error}") from None
+
+
+def begin_writing(database: sqlite3.Connection) -> None:
+    """Begin a transaction as soon as no other process is in one; gives up after BUSY_S.
+
+    SQLite by itself would ask ten times a second, and between two commits of a process that has much to write
+    there is no such long gap.
+    """
+    database.execute("PRAGMA busy_timeout = 0")
+    patience = time.monotonic() + BUSY_S
+    while True:
+        try:
+            database.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > patience:
+                raise
+        time.sleep(random.uniform(0.5e-3, 3e-3))
 
 
 class Readers:

@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeVar
 
 from counterpoint.errors import CounterpointError, UsageError
-from counterpoint.store.database import told
+from counterpoint.store.database import begin_writing, told
 
 __all__ = ["StoreFull", "Work", "Writer"]
 
@@ -129,7 +129,7 @@ class Writer:
 
     def _begin(self) -> None:
         with told(self._path):
-            self._database.execute("BEGIN IMMEDIATE")
+            begin_writing(self._database)
             (version,) = self._database.execute("PRAGMA data_version").fetchone()
         if version != self._version:  # another connection wrote
             self._forget()
