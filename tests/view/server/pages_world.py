@@ -87,6 +87,20 @@ def claim(life: int, event: str, agent: str, round: int, text: str) -> dict[str,
     return {"trace": "a", **told}
 
 
+def three_runs(serving: Any) -> Any:
+    """Two scored runs, one that waits, and their server."""
+    served = serving()
+    scored(
+        served.store,
+        trace("a", steps=6, correct=True),
+        trace("b", task="How many marbles?", text="The answer is 8.", correct=False),
+    )
+    put(served.store, trace("c", task="And pears?", system="other"))
+    lives = [claim(1, "born", "agent 0", 0, "It is 7."), claim(1, "adopted", "agent 1", 1, "It is 7.")]
+    score(served.store, "a", claims=lives)
+    return served
+
+
 class Page(HTMLParser):
     """Tags, attributes and texts of a page; fails where tags do not nest, or an id stands twice."""
 

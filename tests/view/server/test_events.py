@@ -11,6 +11,7 @@ import time
 import pytest
 from pages_world import put, score, trace
 
+from counterpoint.errors import UsageError
 from counterpoint.view.server import events
 
 
@@ -155,6 +156,24 @@ def test_an_open_stream_does_not_hold_up_the_end_of_the_server(tmp_path, listen)
         assert time.monotonic() - start < 3
         while stream.event() is not None:
             pass
+
+
+def test_a_stream_ends_when_the_store_cannot_be_read(serving, listen, monkeypatch):
+    served = serving()
+    stream = listen(served, mark_of(served))
+    assert stream.event() == {"retry": "2000"}
+
+    def broken():
+        raise UsageError("the store cannot be read")
+
+    monkeypatch.setattr(served.store, "version", broken)
+    assert stream.event() is None
+    assert served.ask("GET", "/").status == 503
+    assert "cannot be read" in served.ask("GET", "/").text
+
+
+def test_asking_for_the_head_of_a_stream_ends(serving):
+    assert serving().ask("HEAD", "/events").headers["content-type"].startswith("text/event-stream")
 
 
 def test_nothing_of_a_query_stands_in_a_stream(serving, listen):

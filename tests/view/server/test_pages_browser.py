@@ -1,13 +1,11 @@
-"""The web view in a real browser: it works by mouse, by keyboard, without script, and while runs arrive."""
+"""The web view in a real browser: it works by mouse, by keyboard, and without script."""
 
 from __future__ import annotations
 
-import json
-import threading
 import time
 
 import pytest
-from pages_world import EVIL, claim, evil, put, score, scored, trace
+from pages_world import EVIL, claim, evil, put, score, three_runs, trace
 
 from counterpoint.view.server.layout import key_of
 
@@ -65,27 +63,13 @@ CONTRAST = """() => {
 }"""
 
 
-def world(serving):
-    """Two scored runs, one that waits, and their server."""
-    served = serving()
-    scored(
-        served.store,
-        trace("a", steps=6, correct=True),
-        trace("b", task="How many marbles?", text="The answer is 8.", correct=False),
-    )
-    put(served.store, trace("c", task="And pears?", system="other"))
-    lives = [claim(1, "born", "agent 0", 0, "It is 7."), claim(1, "adopted", "agent 1", 1, "It is 7.")]
-    score(served.store, "a", claims=lives)
-    return served
-
-
 def tasks(page):
     return page.locator("tbody th").all_inner_texts()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_loads_without_an_error_and_can_be_read(serving, visit, scheme):
-    served = world(serving)
+    served = three_runs(serving)
     for path in ("/", "/?q=nothing", "/?a=a", "/runs/a", "/runs/c", "/compare?a=a&b=b"):
         page = visit(served.url + path, color_scheme=scheme)
         page.wait_for_function("() => document.documentElement.dataset.live === 'on'")
@@ -109,7 +93,7 @@ def test_an_empty_store_and_a_page_that_is_not_there_load_too(serving, visit):
 
 
 def test_the_pictures_show_their_marks(serving, visit):
-    served = world(serving)
+    served = three_runs(serving)
     page = visit(served.url + "/runs/a")
     lanes, team, cost = page.locator("svg.cp").all()
     assert lanes.locator("a path.right").count() == 6
@@ -125,7 +109,7 @@ def test_the_pictures_show_their_marks(serving, visit):
 
 @pytest.mark.parametrize("script", [True, False])
 def test_search_filter_and_compare_work_by_mouse_with_and_without_script(serving, visit, script):
-    served = world(serving)
+    served = three_runs(serving)
     page = visit(served.url, java_script_enabled=script)
     assert tasks(page) == ["And pears?", "How many marbles?", "3+4?"]
     page.fill("#q", "marbles")
@@ -160,7 +144,7 @@ def test_search_filter_and_compare_work_by_mouse_with_and_without_script(serving
 
 
 def test_the_report_is_downloaded_and_opens_as_a_file(serving, visit, tmp_path):
-    served = world(serving)
+    served = three_runs(serving)
     page = visit(served.url + "/runs/a")
     with page.expect_download() as told:
         page.click("#report")
@@ -172,7 +156,7 @@ def test_the_report_is_downloaded_and_opens_as_a_file(serving, visit, tmp_path):
 
 @pytest.mark.parametrize("path", ["/", "/runs/a", "/compare?a=a&b=b"])
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(serving, visit, path):
-    served = world(serving)
+    served = three_runs(serving)
     page = visit(served.url + path)
     page.wait_for_selector("#live-pause")
     expected = page.evaluate(REACHABLE)
@@ -185,7 +169,7 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(serving, visit, p
 
 
 def test_the_keyboard_alone_searches_opens_and_compares(serving, visit):
-    served = world(serving)
+    served = three_runs(serving)
     page = visit(served.url)
     press = page.keyboard.press
     press("Tab")
@@ -219,147 +203,6 @@ def test_the_keyboard_alone_searches_opens_and_compares(serving, visit):
     assert page.inner_text("#live-state") == "Paused"
 
 
-def test_the_list_keeps_up_while_runs_arrive_and_keeps_focus_and_what_was_typed(serving, visit):
-    served = world(serving)
-    page = visit(served.url)
-    page.wait_for_function("() => document.documentElement.dataset.live === 'on'")
-    page.check("#a-b")
-    page.focus("#q")
-    page.keyboard.type("mar")
-    page.keyboard.press("ArrowLeft")
-    page.evaluate("() => { document.getElementById('run-a').kept = true; }")
-    put(served.store, trace("d", task="New and <b>bold</b>?"))
-    page.wait_for_selector("#run-d")
-    assert tasks(page)[0] == "New and <b>bold</b>?"
-    assert page.evaluate("() => [document.activeElement.id, document.activeElement.selectionStart]") == [
-        "q",
-        2,
-    ]
-    assert page.input_value("#q") == "mar"
-    assert page.locator("#a-b").is_checked()
-    assert page.evaluate("() => document.getElementById('run-a').kept")
-    assert page.inner_text("#live-told") == "4 runs"
-    page.focus("#open-b")
-    put(served.store, trace("e"))
-    page.wait_for_selector("#run-e")
-    assert page.evaluate("() => document.activeElement.id") == "open-b"
-
-
-def span(number, agent, text):
-    """A span of a model call, as an exporter sends it in JSON."""
-    said = [{"role": "assistant", "parts": [{"type": "text", "content": text}]}]
-    facts = {
-        "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.agent.name": agent,
-        "gen_ai.output.messages": json.dumps(said),
-    }
-    return {
-        "traceId": "ab" * 16, "spanId": f"{number:016x}", "name": f"invoke_agent {agent}",
-        "startTimeUnixNano": str(number * 10**9), "endTimeUnixNano": str(number * 10**9 + 10**8),
-        "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in facts.items()],
-    }  # fmt: skip
-
-
-def send(served, *spans):
-    body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
-    assert served.ask("POST", "/v1/traces", body, content_type="application/json").status == 200
-
-
-def test_a_run_is_watched_from_its_first_span_on(serving, visit):
-    served = serving()
-    page = visit(served.url)
-    page.wait_for_function("() => document.documentElement.dataset.live === 'on'")
-    send(served, span(1, "ann", "I think it is 7."))
-    row = page.wait_for_selector("tbody tr")
-    assert "receiving" in row.inner_text()
-    assert "1 span" in row.inner_text()
-    page.click("tbody th a")
-    page.wait_for_function("() => document.documentElement.dataset.live === 'on'")
-    assert "I think it is 7." in page.inner_text("ol.steps")
-    page.focus("#compare")
-    send(served, span(2, "bob <img src=x onerror=window.pwned=1>", "Yes, it is 7."))
-    page.wait_for_selector("text=Yes, it is 7.")
-    assert page.inner_text("#live-told") == "receiving, 2 spans"
-    assert page.evaluate("() => document.activeElement.id") == "compare"
-    assert page.locator("ol.steps > li").count() == 2
-    assert "bob <img" in page.inner_text(".facts")
-
-
-def test_the_page_of_a_run_keeps_up_and_keeps_what_was_opened_and_where_it_was_scrolled(serving, visit):
-    served = serving()
-    put(served.store, trace("a", steps=30))
-    page = visit(served.url + "/runs/a")
-    page.wait_for_function("() => document.documentElement.dataset.live === 'on'")
-    assert "as far as it has come" in page.inner_text("main")
-    lanes = page.locator("figure").first
-    lanes.evaluate(
-        "(one) => { one.scrollIntoView(); one.scrollLeft = 40; one.focus({preventScroll: true}); }"
-    )
-    top = lanes.bounding_box()["y"]
-    score(served.store, "a", trace("b"))
-    page.wait_for_selector("#t2", state="attached")
-    assert page.inner_text("#live-told") == "scored, 34 steps"
-    assert "as far as it has come" not in page.inner_text("main")
-    assert lanes.evaluate("(one) => [one === document.activeElement, one.scrollLeft]") == [True, 40]
-    assert lanes.bounding_box()["y"] == pytest.approx(top, abs=2)  # though numbers came above it
-    page.locator("details#t1 > summary").click()
-    page.locator("details#t2 > summary").click()
-    score(served.store, "a", metrics=["steps"], error="seen anew")
-    page.wait_for_selector(".state-unreadable")
-    assert page.locator("details#t1").get_attribute("open") is None
-    assert page.locator("details#t2").get_attribute("open") is not None
-
-
-def test_paused_pages_stay_as_they_are_and_catch_up(serving, visit):
-    served = world(serving)
-    page = visit(served.url)
-    page.click("#live-pause")
-    put(served.store, trace("d"))
-    page.wait_for_timeout(1500)
-    assert page.locator("#run-d").count() == 0
-    page.click("#live-pause")
-    page.wait_for_selector("#run-d")
-
-
-def test_a_page_says_that_the_server_is_gone_and_goes_on_when_it_is_back(tmp_path, visit):
-    from counterpoint.store import Store
-    from counterpoint.view.server.app import create_app
-    from counterpoint.view.server.listening import bind, server
-
-    def start(port):
-        app = create_app(store)
-        running, sockets = server(app), bind("127.0.0.1", port)
-        thread = threading.Thread(target=running.run, args=(sockets,))
-        thread.start()
-
-        def stop():
-            app.state.stopping.set()
-            running.should_exit = True
-            thread.join()
-
-        return sockets[0].getsockname()[1], stop
-
-    with Store(tmp_path / "store.db") as store:
-        scored(store, trace("a"))
-        port, stop = start(0)
-        try:
-            page = visit(f"http://127.0.0.1:{port}/")
-            page.wait_for_function("() => document.documentElement.dataset.live === 'on'")
-            stop()
-            page.wait_for_function(
-                "() => document.getElementById('live-state').textContent === 'Not connected'"
-            )
-            assert page.inner_text("#live-told") == "Not connected: the server does not answer"
-            scored(store, trace("b"))
-            _, stop = start(port)
-            page.wait_for_selector("#run-b", timeout=60_000)
-            assert page.inner_text("#live-state") == "Live"
-            assert [one for one in page.problems if "ERR_" not in one] == []
-            page.problems.clear()
-        finally:
-            stop()
-
-
 def test_nothing_of_a_hostile_run_runs(serving, visit):
     served = serving()
     (first,) = put(served.store, evil(EVIL))
@@ -383,7 +226,7 @@ def test_nothing_of_a_hostile_run_runs(serving, visit):
 
 
 def test_a_page_on_paper_leaves_out_what_is_for_the_screen(serving, visit):
-    served = world(serving)
+    served = three_runs(serving)
     page = visit(served.url)
     page.emulate_media(media="print")
     for one in ("header.top", "#filters", "#compare", "footer"):

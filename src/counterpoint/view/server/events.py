@@ -11,9 +11,11 @@ Conventions
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
+from counterpoint.errors import CounterpointError
 from counterpoint.view.server.layout import run_of
 from counterpoint.view.server.parts import mark
 
@@ -27,6 +29,8 @@ __all__ = ["MOST_STREAMS", "router"]
 MOST_STREAMS = 64
 MOST_RUNS = 2
 POLL_S, HEARTBEAT_S, RETRY_MS = 0.4, 15.0, 2000
+
+_LOG = logging.getLogger("counterpoint.serve")
 
 
 class Streams:
@@ -57,6 +61,8 @@ class Streams:
                     yield ": still here\n\n"
                 await anyio.sleep(POLL_S)
                 quiet += POLL_S
+        except CounterpointError as error:  # the store cannot be read: the browser asks again after a while
+            _LOG.warning("a stream of events ends: %s", error)
         finally:
             self.open -= 1
 
@@ -71,11 +77,14 @@ def router(store: Store) -> APIRouter:
     """``/events``. ``app.state.stopping``, a `threading.Event`, ends the streams where it is set."""
     from fastapi import APIRouter
     from fastapi.responses import PlainTextResponse, StreamingResponse
+    from fastapi.responses import Response as Plain
 
     streams = Streams(store)
     found = APIRouter()
 
     async def events(request: Request) -> Response:
+        if request.method == "HEAD":
+            return Plain(media_type="text/event-stream")
         if streams.open >= MOST_STREAMS:
             return PlainTextResponse(
                 f"{MOST_STREAMS} pages are kept up to date already: close some, or reload this one by hand\n",

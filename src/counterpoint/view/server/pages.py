@@ -2,7 +2,8 @@
 
 Conventions
 -----------
-* A page is made in a thread, of at most `THREADS` at a time, so that it takes none from the receiver.
+* A page is made in a thread, of at most `THREADS` at a time, so that it takes none of the receiver. Pages of
+  runs have threads of their own: the list does not wait for a long run.
 * The parts of a page that cost something are kept by run and revision (`Parts`).
 """
 
@@ -108,12 +109,14 @@ def router(store: Store) -> APIRouter:
     from fastapi.responses import Response as Plain
 
     views, found = Views(store), APIRouter()
-    limiter = anyio.CapacityLimiter(THREADS)
+    quick, slow = anyio.CapacityLimiter(THREADS), anyio.CapacityLimiter(THREADS)
 
     def add(path: str, make: Callable[[Request], tuple[str, int]], *, download: bool = False) -> None:
         async def answer(request: Request) -> Response:
             try:
-                text, status = await anyio.to_thread.run_sync(make, request, limiter=limiter)
+                text, status = await anyio.to_thread.run_sync(
+                    make, request, limiter=quick if path == "/" else slow
+                )
             except CounterpointError as error:  # of the store, or a run that went away meanwhile
                 text, status = _fault(error), 503
             response = HTMLResponse(text.encode("utf-8", "replace"), status)

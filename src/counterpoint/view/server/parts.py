@@ -19,8 +19,8 @@ __all__ = ["Parts", "look_into", "mark", "traces_of"]
 
 _SERVER = time.time_ns()
 """Versions of the store are comparable within one process only."""
-MOST_CHARACTERS = 64_000_000
-"""Of all parts that are kept: twenty pages of the largest kind."""
+MOST_CHARACTERS = 32_000_000
+"""Of all parts that are kept: ten pages of the largest kind."""
 
 T = TypeVar("T")
 Key = tuple[str | int, ...]

@@ -40,7 +40,7 @@ CHOICES = {
     "correct": ("right", "wrong", "ungraded"),
 }
 SIDES = {"a": "first", "b": "second"}
-MOST_QUERY = 1000
+MOST_QUERY, MOST_SYSTEMS = 1000, 500
 MOST_KEY = 6_000
 """Characters of a run's key: two of them fit into an address."""
 
@@ -131,7 +131,7 @@ def _empty(endpoint: str) -> str:
 
 
 def _form(asked: Asked, found: Runs, fault: str) -> Iterator[str]:
-    systems = {name: short(name, 60) or "(no name)" for name in found.systems if name}
+    systems = {name: short(name, 60) for name in found.systems[:MOST_SYSTEMS]}
     if asked.system and asked.system not in systems:
         systems[asked.system] = short(asked.system, 60)
     yield '<form class="filters" id="filters" role="search" aria-label="Runs" method="get" action="/">'
