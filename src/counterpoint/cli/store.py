@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 from collections import Counter
@@ -17,7 +18,7 @@ from counterpoint.cli.trace_options import HOW, READING, TraceOptions, takes_tra
 from counterpoint.errors import UsageError
 
 if TYPE_CHECKING:
-    from counterpoint.store import Run, Store
+    from counterpoint.store import Run, Runs, Store
     from counterpoint.trace import Trace
 
 app = typer.Typer(
@@ -75,45 +76,42 @@ def list_(
 ) -> None:
     """List the runs of the store, the latest first."""
     choose(format, LIST_FORMATS, "--format")
-    from counterpoint.gates import parse_gates
-    from counterpoint.view import run_list
-
     with open_store(store) as opened:
         page = opened.runs(
             search=search, system=system, where=where, state=state, correct=correct, order=order, limit=limit
         )
     if format == "table":
-        asked = [gate.metric for gate in parse_gates(where)] if where.strip() else []
-        seen = {name for run in page.rows for name in run.values}
-        ordered = [order.removeprefix("-")] if order.removeprefix("-") in seen else []
-        shown = list(dict.fromkeys([*asked, *ordered, *(name for name in SHOWN_METRICS if name in seen)]))
-        drawn = run_list.table(page.rows, shown, keep_secrets=keep_secrets)
-        if output is not None:
-            write_text(in_plain_text(drawn), output)
-        elif page.rows:
-            with to_stdout():
-                console().print(drawn)
+        show_table(page, where, order, output, keep_secrets=keep_secrets)
     else:
-        text = {
-            "json": lambda: run_list.json_text(page, keep_secrets=keep_secrets),
-            "jsonl": lambda: run_list.jsonl(page.rows, keep_secrets=keep_secrets),
-            "csv": lambda: run_list.csv_text(page.rows, keep_secrets=keep_secrets),
-        }[format]()
-        write_text(text, output)
+        from counterpoint.view import run_list
+
+        text = {"json": run_list.json_text, "jsonl": run_list.jsonl, "csv": run_list.csv_text}[format]
+        write_text(text(page, keep_secrets=keep_secrets), output)
     if not quiet and (page.total > len(page.rows) or not page.total):
         more = f"{len(page.rows):,} of {page.total:,} runs: --limit N shows more"
         say(more if page.total else "no such run")
 
 
-def in_plain_text(drawn: object) -> str:
-    """The table without colors, 120 columns wide."""
-    import io
-
+def show_table(page: Runs, where: str, order: str, output: Path | None, *, keep_secrets: bool) -> None:
+    """The runs as a table with the metrics that were asked about, on the terminal or in a file."""
     from rich.console import Console
 
+    from counterpoint.gates import parse_gates
+    from counterpoint.view import run_list
+
+    if not page.rows and output is None:
+        return
+    asked = [gate.metric for gate in parse_gates(where)] if where.strip() else []
+    there = {name for run in page.rows for name in run.values}
+    metrics = [name for name in (*asked, order.removeprefix("-"), *SHOWN_METRICS) if name in there]
+    drawn = run_list.table(page.rows, list(dict.fromkeys(metrics)), keep_secrets=keep_secrets)
+    if output is None:
+        with to_stdout():
+            console().print(drawn)
+        return
     out = io.StringIO()
     Console(file=out, width=120, color_system=None, highlight=False).print(drawn)
-    return out.getvalue()
+    write_text(out.getvalue(), output)
 
 
 @app.command("export")

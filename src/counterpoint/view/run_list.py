@@ -41,19 +41,19 @@ def json_text(page: Runs, *, keep_secrets: bool = False) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def jsonl(runs: Iterable[Run], *, keep_secrets: bool = False) -> str:
+def jsonl(page: Runs, *, keep_secrets: bool = False) -> str:
     """One run a line."""
-    return "".join(json.dumps(_record(run, keep_secrets), ensure_ascii=False) + "\n" for run in runs)
+    return "".join(json.dumps(_record(run, keep_secrets), ensure_ascii=False) + "\n" for run in page.rows)
 
 
-def csv_text(runs: Sequence[Run], *, keep_secrets: bool = False) -> str:
-    """One run a line; a column for each metric that any of them has; undefined is an empty cell."""
-    metrics = list(dict.fromkeys(name for run in runs for name in run.values))
+def csv_text(page: Runs, *, keep_secrets: bool = False) -> str:
+    """One run a line; a column ``values.METRIC`` for each that there is; undefined is an empty cell."""
+    metrics = list(dict.fromkeys(name for run in page.rows for name in run.values))
     columns = [name for name in Run.__struct_fields__ if name != "values"]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*columns, *map(cell, metrics)])
-    for run in runs:
+    writer.writerow([*columns, *(f"values.{name}" for name in metrics)])
+    for run in page.rows:
         record = _record(run, keep_secrets)
         values = [record["values"].get(name) for name in metrics]
         writer.writerow([cell(value) for value in [*(record[column] for column in columns), *values]])
