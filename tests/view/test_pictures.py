@@ -4,13 +4,22 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
+from msgspec.structs import replace
 
 from counterpoint.compare import ComparedPair, Comparison, Difference
 from counterpoint.contracts import Context
 from counterpoint.graph import CollaborationGraph
 from counterpoint.score import Score
 from counterpoint.trace import decode
-from counterpoint.view.pictures import comparison_svg, cost_svg, ids_svg, lanes_svg, scene, team_svg
+from counterpoint.view.pictures import (
+    claims_svg,
+    comparison_svg,
+    cost_svg,
+    ids_svg,
+    lanes_svg,
+    scene,
+    team_svg,
+)
 from counterpoint.view.pictures.drawing import OUTCOMES
 
 NS = "{http://www.w3.org/2000/svg}"
@@ -114,6 +123,7 @@ def test_names_of_steps_and_agents_are_text_and_never_markup():
     charts = (
         cost_svg({EVIL: 1.0}, title=EVIL, unit="tokens"),
         ids_svg({EVIL: Score(0.4, {"syntactic": 0.6, "semantic": 0.2})}),
+        claims_svg({EVIL: [(1.0, 2.0)]}),
     )
     for svg in (lanes_svg(found, title=EVIL, links={EVIL: "s1"}), team_svg(found, title=EVIL), *charts):
         tags = {one.tag.removeprefix(NS) for one in ET.fromstring(svg.encode()).iter()}
@@ -128,6 +138,34 @@ def test_charts_hold_every_line_and_count_what_they_leave_out():
     assert "s0: 0.200 at 0, 0.600 at 1" in ids_svg(curves)
     assert ">5 others<" in cost_svg({f"a{n}": 1.0 for n in range(25)}, title="t", unit="tokens")
     ET.fromstring(cost_svg({}, title="t", unit="USD"))
+
+
+def test_claims_have_a_panel_for_all_and_one_for_those_beyond_the_source():
+    svg = claims_svg({"a": [(1.0, 2.0), (0.0, 3.0), (1.0, 0.5)], "b": [(6.0, 0.0)]})
+    ET.fromstring(svg)
+    assert "a: 3 (2 beyond), 3 (3 beyond), 1.5 (0.5 beyond); b: 6 (0 beyond)" in svg
+    assert svg.count('<circle class="f0"') == 2 * 3
+    assert svg.count('<circle class="f1"') == 2
+    assert ">8<" in svg  # the axis ends at a round number
+    assert "1 more systems not drawn" in claims_svg({f"s{n}": [(1.0, 1.0)] for n in range(6)})
+    ET.fromstring(claims_svg({}))
+
+
+def test_what_is_not_known_of_transfers_is_said_below_the_picture():
+    found = scene(context(ring(3, 2)))
+    assert "Width of a curve: its share of the unnecessary paths" in lanes_svg(found)
+    unloaded = replace(found, judged_by="", unloaded="paths are counted up to 3 transfers, here are 5")
+    assert "Curves are equally wide; unnecessary paths are not shown: paths are counted up" in lanes_svg(
+        unloaded
+    )
+
+
+def test_names_of_a_crowd_do_not_meet_its_arrows_and_counts_stay_apart():
+    few, many = (team_svg(scene(context(ring(agents, 3)))) for agents in (12, 40))
+    assert "rotate(" in many
+    assert "rotate(" not in few
+    counts = re.findall(r'<text class="a halo" text-anchor="middle" x="([\d.]+)" y="([\d.]+)">', few)
+    assert len(set(counts)) == len(counts) == 12
 
 
 def test_a_forest_plot_has_a_line_for_each_difference():

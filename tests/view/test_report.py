@@ -3,15 +3,15 @@
 import base64
 import hashlib
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 
 import pytest
 
 from counterpoint.evaluate import evaluate
+from counterpoint.metrics.forests import build_forest
 from counterpoint.trace import decode
 from counterpoint.view.report import report_html
+from counterpoint.view.report_claims import read_claims
 from counterpoint.view.report_trace import Pages
 
 EVIL = (
@@ -136,18 +136,82 @@ def test_no_trace_makes_a_page_too():
     Page(page())
 
 
-@pytest.mark.slow
-def test_nothing_runs_and_nothing_is_refused_in_a_browser(tmp_path):
-    browser = shutil.which("chromium")
-    if browser is None:
-        pytest.skip("no chromium here: install it to open the page")
-    file = tmp_path / "report.html"
-    file.write_text(page(*evil()))
-    flags = (
-        "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+def test_the_claims_of_a_trace_are_told_and_marked_as_a_heuristic():
+    said = [
+        "The dam failed in 2019.",
+        "The dam failed in 2019.",
+        "Rain was heavy there.",
+        "Nothing else is known.",
+    ]
+    steps = [
+        {
+            "id": f"s{n}",
+            "agent": "AB"[n % 2],
+            "text": text,
+            "round": n // 2,
+            "heard": [f"s{n - 1}"] if n else [],
+        }
+        for n, text in enumerate(said)
+    ]
+    text = page(decode({"id": "t", "task": "Why?", "steps": steps}), metrics=["steps"])
+    assert (
+        '<bdi>The dam failed in 2019.</bdi></th><td><a href="#t1-s1">born</a> by <bdi>A</bdi> in round 0 → '
+        in text
     )
-    flags += "--disable-component-update --disable-sync --enable-logging=stderr --v=0 --dump-dom"
-    command = [browser, *flags.split(), f"--user-data-dir={tmp_path / 'profile'}", file.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert "<title>run – Counterpoint</title>" in done.stdout
-    assert "CONSOLE" not in done.stderr
+    assert '<a href="#t1-s2">adopted</a> by <bdi>B</bdi> in round 0 → lost in round 1' in text
+    assert "a heuristic, blind to paraphrase" in text
+    assert "Claims over positions" in text
+
+
+@pytest.mark.parametrize(
+    ("trace_", "reason"),
+    [
+        (trace(steps=401), "the trace is too long to look for claims here"),
+        (trace(steps=2, text="word " * 20_000), "the trace is too long to look for claims here"),
+        (trace(steps=3, text="Why?"), "nobody makes a claim in it"),
+        (
+            trace(steps=30, text=" ".join(f"Dam number {n} failed." for n in range(10))),
+            "it makes 300 claims, more than are compared here",
+        ),
+    ],
+)
+def test_where_claims_are_not_told_the_page_says_why(trace_, reason):
+    text = page(trace_, metrics=["steps"])
+    assert f"No claims are told here: <bdi>{reason}</bdi>. <code>counterpoint claims</code>" in text
+
+
+def test_after_enough_claims_the_other_traces_are_counted_only():
+    seen = evaluate(
+        [trace("a"), trace("b")], ["steps"], observe=lambda one: read_claims(one, left=0)
+    ).observed
+    assert {one.reason for one in seen} == {"the traces before it had claims enough"}
+
+
+def test_damage_curves_are_drawn_where_a_forest_was_named(tmp_path):
+    forest = tmp_path / "forest.jsonl"
+    runs = [trace(f"t{n}", steps=3 + n, system=f"s{n}", correct=True) for n in range(3)]
+    forest.write_text(build_forest(runs).to_jsonl())
+    text = page(*runs, metrics=["steps", f"forest_match(forest={forest})"])
+    assert "Damage by perturbation" in text
+    assert "delete nodes: roles 0." in text
+    assert "Tried on 3 traces, 20 times each." in text
+    assert "Damage by perturbation" not in page(*runs)
+
+
+def test_sections_made_by_two_processes_have_ids_of_their_own():
+    halves = [evaluate([trace(name)], ["steps"], run="run", observe=Pages()) for name in ("a", "b")]
+    both = halves[0] + halves[1]
+    found = Page(report_html(both, both.observed))
+    assert {"t1", "t2", "t2-s1"} <= set(found.ids)
+    assert len(found.ids) == len(set(found.ids))
+    texts = report_html(both, both.observed)
+    assert set(re.findall(r'href="#([^"]+)"', texts)) <= set(found.ids)
+
+
+def test_a_page_of_many_processes_holds_no_more_than_one_of_one(monkeypatch):
+    monkeypatch.setattr("counterpoint.view.report.MOST_BYTES", 20_000)
+    parts = [evaluate([trace(name)], ["steps"], run="run", observe=Pages()) for name in "abcdef"]
+    scores = sum(parts[1:], parts[0])
+    text = report_html(scores, scores.observed)
+    assert re.search(r"[1-4] of 6 traces have a section", text)
+    assert len(text) < 60_000

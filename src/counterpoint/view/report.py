@@ -15,13 +15,15 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from counterpoint.findings import ASSUMPTION, findings
 from counterpoint.score import Row
 from counterpoint.scores import Scores, Summary
 from counterpoint.view.markup import html_table, inline, named
 from counterpoint.view.pictures import STYLE as PICTURE_STYLE
 from counterpoint.view.report_charts import charts
-from counterpoint.view.report_trace import Seen, TracePage
+from counterpoint.view.report_trace import MOST_BYTES, Seen, TracePage
 from counterpoint.view.table import arrow, interval_text, number
 from counterpoint.view.visible import escaped, shortened
 
@@ -45,7 +47,7 @@ STYLE = (
     ".skip{position:absolute;left:-9999px}.skip:focus{left:8px;top:8px;background:#fff;padding:6px;z-index:1}"
     ".scroll,figure{overflow-x:auto;margin:12px 0}"
     ":focus-visible{outline:3px solid #0072b2;outline-offset:2px}"
-    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}caption{text-align:left;color:#555}"
+    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}caption{text-align:left;color:#555;white-space:nowrap}"
     "th,td{text-align:left;padding:4px 14px 4px 0;border-bottom:1px solid #ddd;vertical-align:top}"
     "thead th{border-bottom:2px solid #999}td small{display:block}"
     "pre{white-space:pre-wrap;overflow-wrap:anywhere;font:13px/1.45 ui-monospace,monospace;margin:4px 0;"
@@ -70,6 +72,7 @@ STYLE = (
 def report_html(scores: Scores, seen: Sequence[Seen], *, title: str = "") -> str:
     """The page: scores, and what `Pages` kept of each trace, in order."""
     name = shortened(title or ", ".join(dict.fromkeys(row.run for row in scores.rows)) or "no traces", 120)
+    seen = list(_fitting(seen))
     pages = [one.page for one in seen if one.page is not None]
     sections = [
         ("summary", "Summary", _summary(scores)),
@@ -98,6 +101,19 @@ def report_html(scores: Scores, seen: Sequence[Seen], *, title: str = "") -> str
         "<footer><p>Made by Counterpoint. Nothing in this file runs or comes from elsewhere.</p></footer>\n"
         "</body>\n</html>\n"
     )
+
+
+def _fitting(seen: Sequence[Seen]) -> Iterator[Seen]:
+    """What was kept, with ids of its own each, and no more sections than a page holds: processes that made
+    them knew nothing of each other."""
+    left, number = MOST_BYTES, 0
+    for one in seen:
+        page = one.page
+        if page is not None and left > 0:
+            left -= page.size()
+            number += 1
+            page = page.under(f"t{number}") if left >= 0 else None
+        yield replace(one, page=page if left >= 0 else None)
 
 
 def _policy() -> str:

@@ -29,8 +29,8 @@ from counterpoint.view.markup import html_table, inline
 __all__ = ["HEURISTIC", "Claims", "claims_html", "read_claims"]
 
 MOST_STEPS, MOST_CHARACTERS, MOST_CLAIMS = 400, 60_000, 200
-MOST_PAIRS = 200_000
-"""Of all traces of a report together: a few seconds."""
+MOST_PAIRS, LEAST_PAIRS = 200_000, 800
+"""Pairs of all traces of a report together, and what the smallest trace counts for: a few seconds."""
 MOST_LIVES, MOST_EVENTS, MOST_AGENTS = 40, 10, 20
 BY_WORDS = {**OPTIONS, "candidates": None}
 HEURISTIC = (
@@ -65,7 +65,8 @@ def read_claims(context: Context, left: int = MOST_PAIRS) -> Claims:
             return Claims(reason=f"it makes {len(found.claims):,} claims, more than are compared here")
         if not found.claims:
             return Claims(reason="nobody makes a claim in it")
-        return Claims(_counts(words), tuple(ledger(words, BY_WORDS)), len(found.claims) ** 2)
+        pairs = max(len(found.claims) ** 2, LEAST_PAIRS)
+        return Claims(_counts(words), tuple(ledger(words, BY_WORDS)), pairs)
     except CounterpointError as error:
         return Claims(reason=str(error))
 
@@ -96,8 +97,10 @@ def claims_html(claims: Claims, links: Mapping[str, str]) -> str:
     links: step id to the id of the page's element that shows the step.
     """
     if claims.reason:
-        more = " <code>counterpoint claims</code> tells them all." if claims.pairs == 0 else ""
-        return f'<p class="more">No claims are told: {inline(claims.reason, 300)}.{more}</p>'
+        return (
+            f'<p class="more">No claims are told here: {inline(claims.reason, 300)}. '
+            "<code>counterpoint claims</code> tells the life of every claim.</p>"
+        )
     return "\n".join(_told(claims, links))
 
 

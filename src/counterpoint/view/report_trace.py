@@ -5,6 +5,7 @@ A section holds at most `MOST_STEPS` steps and `MOST_TEXT` characters of each; w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
@@ -44,6 +45,19 @@ class TracePage(Struct, frozen=True):
     body: str
     claims: str = ""
     """What became of its claims; empty where nobody looked."""
+
+    def size(self) -> int:
+        """Bytes of the section."""
+        return len(f"{self.body}{self.claims}".encode("utf-8", "replace"))
+
+    def under(self, key: str) -> TracePage:
+        """The same section with another prefix of its ids: processes count their sections each for itself."""
+        if key == self.key:
+            return self
+        # Quotes in texts of users are escaped, so that nothing else than our own attributes is met.
+        old = re.compile(rf'(?<=id="|f="#){re.escape(self.key)}(?=-)')
+        body, claims = (old.sub(key, text) for text in (self.body, self.claims))
+        return TracePage(key, self.trace, self.system, body, claims)
 
 
 class Seen(Struct, frozen=True):
@@ -85,8 +99,7 @@ class Pages:
         if self.left > 0:
             page = trace_page(context, f"t{self.made + 1}", claims)
             self.made += 1
-            size = len(f"{page.body}{page.claims}".encode("utf-8", "replace"))
-            self.left -= size
+            self.left -= page.size()
             if self.left < 0:
                 page = None
         return Seen(
