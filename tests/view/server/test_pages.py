@@ -181,7 +181,7 @@ def test_the_report_of_a_run_is_a_file(serving):
     scored(served.store, trace("a"))
     answer = served.ask("GET", "/runs/a/report")
     assert answer.status == 200
-    assert answer.headers["content-disposition"] == 'attachment; filename="counterpoint-report.html"'
+    assert answer.headers["content-disposition"] == 'attachment; filename="counterpoint-a.html"'
     assert "<style>" in answer.text
     assert "script-src" not in re.findall(r"<meta http-equiv[^>]*>", answer.text)[0]
     assert "taken up" in answer.text

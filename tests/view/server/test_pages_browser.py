@@ -150,7 +150,7 @@ def test_the_report_is_downloaded_and_opens_as_a_file(serving, visit, tmp_path):
         page.click("#report")
     file = tmp_path / "report.html"
     told.value.save_as(file)
-    assert "counterpoint-report" in told.value.suggested_filename
+    assert told.value.suggested_filename == "counterpoint-a.html"
     assert visit(file.as_uri()).locator("svg.cp").count() >= 3
 
 

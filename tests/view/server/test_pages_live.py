@@ -117,6 +117,17 @@ def test_paused_pages_stay_as_they_are_and_catch_up(serving, visit):
     page.wait_for_selector("#run-d")
 
 
+def test_the_page_of_a_run_that_is_pruned_says_so(serving, visit):
+    served = three_runs(serving)
+    page = visit(served.url + "/runs/a")
+    page.wait_for_function("() => document.documentElement.dataset.live === 'on'")
+    served.store.prune(keep=1)
+    page.wait_for_selector("text=There is no run a")
+    assert page.inner_text("#live-state") == "Gone"
+    assert page.title() == "Not found – Counterpoint"
+    page.problems[:] = [one for one in page.problems if "404" not in one]
+
+
 def test_a_page_says_that_the_server_is_gone_and_goes_on_when_it_is_back(tmp_path, visit):
     from counterpoint.store import Store
     from counterpoint.view.server.app import create_app

@@ -121,7 +121,8 @@ def router(store: Store) -> APIRouter:
                 text, status = _fault(error), 503
             response = HTMLResponse(text.encode("utf-8", "replace"), status)
             if download and status == 200:
-                response.headers["Content-Disposition"] = 'attachment; filename="counterpoint-report.html"'
+                name = key_of(run_of(request.path_params["key"]))[:40]
+                response.headers["Content-Disposition"] = f'attachment; filename="counterpoint-{name}.html"'
             return response
 
         found.add_route(path, answer, methods=["GET"])

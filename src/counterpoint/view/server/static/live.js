@@ -40,7 +40,7 @@
 
   function connect() {
     clearTimeout(timer);
-    if (paused || document.hidden || stream) return;
+    if (paused || document.hidden || stream || !main.dataset.events) return;
     stream = new EventSource(main.dataset.events);
     stream.addEventListener("open", () => {
       if (state.textContent.startsWith("Not connected")) say("Connected again");
@@ -57,9 +57,15 @@
     stream = null;
   }
 
+  function over() {
+    close();
+    show("Gone", false);
+    say("This run is not here any more");
+  }
+
   function lost() {
     close();
-    if (paused || document.hidden) return;
+    if (paused || document.hidden || !main.dataset.events) return;
     show("Not connected", false);
     say("Not connected: the server does not answer");
     timer = setTimeout(connect, retry * (0.75 + Math.random() / 2));
@@ -101,11 +107,13 @@
         location.reload(); // the login is over
         return;
       }
+      if (answer.status >= 500) throw new Error("the server has a fault");
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const fresh = page.getElementById("main");
       if (fresh && !paused) {
         document.title = page.title;
         swap(fresh);
+        if (!main.dataset.events) over();
       }
     } catch {
       lost();
