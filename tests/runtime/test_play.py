@@ -249,6 +249,19 @@ def test_a_turn_of_two_calls_counts_both():
     assert (usage.tokens_in, usage.tokens_out) == (30, 5)
 
 
+@pytest.mark.parametrize(("second", "cost"), [(0.5, 0.75), (None, None)])
+def test_what_two_calls_cached_reasoned_and_cost_is_counted_where_both_say_it(second, cost):
+    ask = Scripted(
+        [Reply("Hm", 10, 3, "m", "stop", 4, 2, 0.25), Reply("7", 20, 2, "m", "stop", 6, 1, second)]
+    )
+    coder = Agent(
+        "coder", "coder", "Write a program.", run=lambda text: Ran("1 / 0", error="division by zero")
+    )
+    usage = discussed(ask, topology("direct")(1, 1, 0), team=(coder,)).steps[0].usage
+    assert usage is not None
+    assert (usage.tokens_cached, usage.tokens_reasoning, usage.cost_usd) == (10, 3, cost)
+
+
 def test_a_reply_that_knows_its_times_gives_them_to_its_step():
     trace = discussed(lambda _: "7", topology("direct")(1, 1, 0), team=TEAM[:1])
     assert (trace.steps[0].started_at or 0) > 1e9
