@@ -28,7 +28,6 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
 
 from counterpoint.errors import UsageError
 from counterpoint.metrics.clusters import (
@@ -140,6 +139,8 @@ def _covered(shared: Floats, kind: str) -> float:
     if not shared.size:
         return 0.0
     if kind == "one_to_one":
+        from scipy.optimize import linear_sum_assignment  # as dear as all other imports together
+
         best = shared[linear_sum_assignment(shared, maximize=True)]
     else:
         best = shared.max(axis=1)

@@ -29,8 +29,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from counterpoint.errors import UsageError
 from counterpoint.metrics.clusters import THRESHOLD
@@ -176,6 +174,9 @@ def _check(instances: Sequence[int], links: Sequence[Link], positions: int, meth
 
 
 def _components(n: int, links: Sequence[Link]) -> list[int]:
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     ends = np.asarray(links, dtype=np.int64).reshape(-1, 2)
     joined = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n))
     label: list[int] = connected_components(joined, directed=False)[1].tolist()
