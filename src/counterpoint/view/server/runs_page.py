@@ -190,7 +190,7 @@ def _table(found: Runs, asked: Asked, first: Run | None, told: str) -> Iterator[
     sides = ["b"] if first is not None else list(SIDES)
     heads = [
         *(f'<abbr title="{SIDES[side]} run to compare">{side.upper()}</abbr>' for side in sides),
-        "task", "system", "agents", "state", "answer", "graded",
+        "task", "system", "agents", "state", "answer",
         *(f"{escaped(name)} {arrow(name)}" for name in metrics),
         "size", "received",
     ]  # fmt: skip
@@ -242,6 +242,7 @@ def _row(run: Run, sides: Sequence[str], metrics: Sequence[str], place: int) -> 
     answer = "" if run.answer is None else inline(run.answer[:20_000], 40)
     graded = verdict(run)
     grade = f'<span class="{graded.split()[0]}-answer">{graded}</span>' if graded else ""
+    grade = f"<small>{grade}</small>" if grade and answer else grade
     texts = [inline(run.system, 40), agents]
     facts = [
         *(number(run.values.get(each), each) for each in metrics),
@@ -252,7 +253,7 @@ def _row(run: Run, sides: Sequence[str], metrics: Sequence[str], place: int) -> 
     if not openable:
         link = f"<bdi>{name}</bdi><small>Its id is too long for an address.</small>"
     rest = "".join(f'<td class="text">{text}</td>' for text in texts)
-    rest += f'<td>{state}</td><td class="text">{answer}</td><td>{grade}</td>'
+    rest += f'<td>{state}</td><td class="text">{answer}{grade}</td>'
     rest += "".join(f"<td>{fact}</td>" for fact in facts)
     row = f' id="run-{key}"' if openable else ""
     return f'<tr{row}>{chosen}<th scope="row">{link}</th>{rest}</tr>'
