@@ -63,7 +63,7 @@ STYLE = (
     "details.trace{border-color:#444}.skip:focus{background:#16181c}.steps>li:target{background:#3a3413}}"
     "@media print{body{max-width:none;font-size:11px}nav,.skip{display:none}"
     "pre{max-height:none;overflow:visible}"
-    "figure{overflow:visible}svg.cp{max-width:100%;height:auto}details.trace{border:0;padding:0}"
+    "figure,.scroll{overflow:visible}svg.cp{max-width:100%;height:auto}details.trace{border:0;padding:0}"
     "details::details-content{content-visibility:visible;display:block}h2,h3,h4,h5{break-after:avoid}"
     "figure,tr{break-inside:avoid}}"
 ) + PICTURE_STYLE
