@@ -134,6 +134,32 @@ def test_work_that_fails_takes_nothing_else_with_it(store):
     assert store.run(trace_id(1)).spans == 2
 
 
+def test_ctrl_c_takes_only_its_own_work_away(store):
+    entered, go = threading.Event(), threading.Event()
+
+    def interrupted(database: sqlite3.Connection) -> None:
+        entered.set()
+        go.wait()
+        database.execute("DELETE FROM runs")
+        raise KeyboardInterrupt
+
+    store.add_spans([span(1)])
+    with ThreadPoolExecutor(3) as threads:
+        first = threads.submit(store._writer.do, interrupted)
+        entered.wait()
+        calls = [threads.submit(store.add_spans, [span(n)]) for n in (2, 3)]
+        while len(store._writer._waiting) < 2:
+            time.sleep(0.001)
+        go.set()
+        with pytest.raises(KeyboardInterrupt):
+            first.result()
+        for call in calls:
+            call.result()
+    assert store.runs().total == 3
+    assert store._writer._bytes == 0
+    assert store.verify() == []
+
+
 def test_a_flood_is_refused_at_once_and_memory_stays_bounded(path):
     entered, go = threading.Event(), threading.Event()
 

@@ -77,7 +77,7 @@ class _Trace(NamedTuple):
 
 
 class Receiver:
-    """Writes arrivals; used by the writer's thread only."""
+    """Writes arrivals; used by one thread at a time, the one that writes."""
 
     def __init__(self) -> None:
         self._traces: dict[bytes, _Trace] = {}

@@ -1,4 +1,4 @@
-"""One thread that writes for all: what waits while it commits goes into the next commit together.
+"""One thread at a time writes, for all who wait: what comes while it commits shares the next commit.
 
 Conventions
 -----------
@@ -13,8 +13,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from counterpoint.errors import CounterpointError, UsageError
 from counterpoint.store.database import begin_writing, told
@@ -32,10 +31,14 @@ class StoreFull(CounterpointError):
     """Too much is waiting to be written: try again in a moment."""
 
 
-class _Job(NamedTuple):
-    work: Work[Any]
-    size: int
-    done: Future[Any]
+class _Job:
+    """Work that waits, and what became of it."""
+
+    def __init__(self, work: Work[Any], size: int) -> None:
+        self.work, self.size = work, size
+        self.done = False
+        self.result: Any = None
+        self.error: Exception | None = None
 
 
 class Writer:
@@ -48,14 +51,14 @@ class Writer:
         self._database, self._path, self._max_bytes, self._forget = database, path, max_bytes, forget
         self._turn = threading.Condition()
         self._waiting: list[_Job] = []
+        self._writing = False
         self._bytes = 0
         self._closed = False
-        self._thread: threading.Thread | None = None
         self._version = -1
 
     def do(self, work: Work[T], *, size: int = 0, refuse: bool = False) -> T:
         """The result of ``work``, once it is on the disk; with ``refuse`` StoreFull where too much waits."""
-        done: Future[T] = Future()
+        job = _Job(work, size)
         with self._turn:
             if self._closed:
                 raise UsageError(f"{self._path}: the store is closed")
@@ -64,71 +67,84 @@ class Writer:
                     f"{self._path}: {self._bytes:,} bytes wait to be written and {self._max_bytes:,} may: "
                     "try again"
                 )
-            self._waiting.append(_Job(work, size, done))
+            self._waiting.append(job)
             self._bytes += size
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="counterpoint-store", daemon=True)
-                self._thread.start()
-            self._turn.notify()
-        return done.result()
+            try:
+                while not job.done:
+                    if self._writing:
+                        self._turn.wait()
+                    else:
+                        self._write()
+            except BaseException:  # Ctrl-C
+                self._drop(job)
+                raise
+        if job.error is not None:
+            raise job.error
+        result: T = job.result
+        return result
 
     def close(self) -> None:
-        """Finish what waits, then close the connection; closing twice is harmless."""
+        """Wait for what waits, then close the connection; closing twice is harmless."""
         with self._turn:
             self._closed = True
-            self._turn.notify()
-            thread = self._thread
-        if thread is not None:
-            thread.join()
-        self._database.close()
+            while self._writing or self._waiting:
+                self._turn.wait()
+            self._database.close()
 
-    def _run(self) -> None:
-        while jobs := self._next():
-            try:
-                self._begin()
-            except Exception as error:
-                self._finish(jobs, error)
-            else:
-                self._do(jobs)
+    def _drop(self, job: _Job) -> None:
+        """Nobody waits for it any more; what is being written already is written."""
+        if job in self._waiting:
+            self._waiting.remove(job)
+            self._bytes -= job.size
+        self._turn.notify_all()
 
-    def _do(self, jobs: list[_Job]) -> None:
-        """The jobs in the transaction that was begun; where that fails, each in one of its own."""
+    def _write(self) -> None:
+        """Write for all who wait; called with the lock held, which it leaves meanwhile."""
+        jobs = self._take()
+        self._writing = True
+        self._turn.release()
+        try:
+            self._do(jobs)
+        finally:
+            self._turn.acquire()
+            self._writing = False
+            self._bytes -= sum(job.size for job in jobs if job.done)
+            self._waiting[:0] = [job for job in jobs if not job.done]  # Ctrl-C: the next one does these
+            self._turn.notify_all()
+
+    def _take(self) -> list[_Job]:
+        taken = size = 0
+        for job in self._waiting:
+            if taken and size + job.size > SHARED_BYTES:
+                break
+            taken += 1
+            size += job.size
+        jobs, self._waiting = self._waiting[:taken], self._waiting[taken:]
+        return jobs
+
+    def _do(self, jobs: Sequence[_Job]) -> None:
+        """The jobs in one transaction; where that fails, each in one of its own."""
+        try:
+            self._begin()
+        except Exception as error:
+            _fail(jobs, error)
+            return
         try:
             results = self._commit(jobs)
         except Exception as error:
             if len(jobs) == 1:
-                self._finish(jobs, error)
+                _fail(jobs, error)
             else:
                 for job in jobs:
-                    self._alone(job)
+                    self._do([job])
             return
-        self._release(jobs)
         for job, result in zip(jobs, results, strict=True):
-            job.done.set_result(result)
-
-    def _alone(self, job: _Job) -> None:
-        try:
-            self._begin()
-        except Exception as error:
-            self._finish([job], error)
-        else:
-            self._do([job])
-
-    def _next(self) -> list[_Job]:
-        with self._turn:
-            while not self._waiting and not self._closed:
-                self._turn.wait()
-            taken = size = 0
-            for job in self._waiting:
-                if taken and size + job.size > SHARED_BYTES:
-                    break
-                taken += 1
-                size += job.size
-            jobs, self._waiting = self._waiting[:taken], self._waiting[taken:]
-        return jobs
+            job.result, job.done = result, True
 
     def _begin(self) -> None:
         with told(self._path):
+            if self._database.in_transaction:  # Ctrl-C came right after it began
+                self._database.execute("ROLLBACK")
             begin_writing(self._database)
             (version,) = self._database.execute("PRAGMA data_version").fetchone()
         if version != self._version:  # another connection wrote
@@ -149,11 +165,7 @@ class Writer:
             raise
         return results
 
-    def _finish(self, jobs: Sequence[_Job], error: Exception) -> None:
-        self._release(jobs)
-        for job in jobs:
-            job.done.set_exception(error)
 
-    def _release(self, jobs: Sequence[_Job]) -> None:
-        with self._turn:
-            self._bytes -= sum(job.size for job in jobs)
+def _fail(jobs: Sequence[_Job], error: Exception) -> None:
+    for job in jobs:
+        job.error, job.done = error, True
