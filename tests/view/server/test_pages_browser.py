@@ -76,7 +76,9 @@ def test_every_page_loads_without_an_error_and_can_be_read(serving, visit, schem
         for closed in page.locator("details:not([open]) > summary").all():
             closed.click()
         assert page.evaluate(CONTRAST) == []
-        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        for width in (1200, 390):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
         dark = sum(
             map(int, page.evaluate("() => getComputedStyle(document.body).backgroundColor.match(/\\d+/g)"))
         )
