@@ -70,6 +70,7 @@ def serve(
     token = None if token is None else token.strip()
     if token == "":
         raise UsageError("the token is empty: leave it out, or choose one")
+    host = host.strip("[]")
     if not is_loopback(host) and token is None:
         raise UsageError(
             f"--host {host} lets other machines in: give a token as well, as COUNTERPOINT_TOKEN or --token"
@@ -111,7 +112,7 @@ def check_extra() -> None:
 def is_loopback(host: str) -> bool:
     """Is it an address that only this machine reaches?"""
     try:
-        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 

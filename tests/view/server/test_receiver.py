@@ -319,6 +319,14 @@ def test_a_sender_who_hangs_up_leaves_nothing_behind(serving, kept):
     assert (answer.status, len(kept.spans)) == (200, 1)
 
 
+def test_reasons_stay_few_and_short_however_many_spans_are_refused(receiver):
+    wrong = [{**SPAN, "startTimeUnixNano": f"{number}" + "x" * 10_000} for number in range(50)]
+    answer = receiver.ask("POST", "/v1/traces", document(*wrong), content_type=JSON)
+    found = json.loads(answer.body)["partialSuccess"]
+    assert (answer.status, found["rejectedSpans"]) == (200, "50")
+    assert len(found["errorMessage"]) < 1100
+
+
 def test_a_store_that_is_full_for_a_moment_is_waited_for(receiver):
     store = receiver.store
     store.fault, store.faults = StoreFull("full"), 3

@@ -24,6 +24,7 @@ from counterpoint.view.server.wire import Refused, split
 
 __all__ = ["Decoded", "decode"]
 
+MOST_REASONS = 5
 _NO_TRACE = bytes(16)
 _NO_SPAN = bytes(8)
 
@@ -34,7 +35,7 @@ class Decoded(NamedTuple):
     spans: list[Span]
     rejected: int
     reasons: tuple[str, ...]
-    """Why spans were refused, each reason once."""
+    """Why spans were refused: the first few reasons, each once and short."""
 
 
 def decode(body: bytes, *, json: bool, limits: Limits, keep_secrets: bool = False) -> Decoded:
@@ -51,15 +52,19 @@ def decode(body: bytes, *, json: bool, limits: Limits, keep_secrets: bool = Fals
         pairs = split(body, limits.items)
     envelopes = _Envelopes(limits.body_bytes, keep_secrets)
     spans: list[Span] = []
-    reasons: dict[str, int] = {}
+    rejected = 0
+    reasons: list[str] = []
     for envelope, payload in pairs:
         try:
             if isinstance(payload, Refused):
                 raise payload
             spans.append(_span(envelopes[envelope], payload, limits.span_bytes, keep_secrets))
         except Refused as error:
-            reasons[str(error)] = reasons.get(str(error), 0) + 1
-    return Decoded(spans, sum(reasons.values()), tuple(list(reasons)[:5]))
+            rejected += 1
+            reason = str(error)[:200]
+            if len(reasons) < MOST_REASONS and reason not in reasons:
+                reasons.append(reason)
+    return Decoded(spans, rejected, tuple(reasons))
 
 
 def _span(envelope: bytes, payload: bytes, most: int, keep_secrets: bool) -> Span:
