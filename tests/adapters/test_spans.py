@@ -672,7 +672,7 @@ def test_protobuf_without_its_packages_names_the_extra(
 ) -> None:
     monkeypatch.delitem(sys.modules, "counterpoint.adapters._otlp_protobuf", raising=False)
     monkeypatch.delattr("counterpoint.adapters._otlp_protobuf", raising=False)
-    monkeypatch.setitem(sys.modules, "opentelemetry.proto.trace.v1.trace_pb2", None)
+    monkeypatch.setitem(sys.modules, "opentelemetry.proto.common.v1.common_pb2", None)
     fixture = Path(__file__).parents[1] / "golden" / "otlp" / "delegation.binpb"
     reading = cp.read(fixture, on_error=lambda error: None)
     assert list(reading) == []

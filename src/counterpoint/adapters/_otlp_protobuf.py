@@ -1,77 +1,160 @@
-"""OTLP as protobuf, decoded by the classes of opentelemetry-proto."""
+"""OTLP as protobuf, decoded by protobuf's own parser; each attribute by itself.
+
+The messages here are OTLP's, with the fields that are read and with attributes left as bytes. So an attribute
+that cannot be read costs nothing but itself, and the many that are a plain text are cut out of their bytes
+without an object of protobuf's for each; all others are decoded by the classes of opentelemetry-proto.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from counterpoint.adapters._spans import Span
 from counterpoint.errors import MissingExtra
 
 try:
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # type: ignore[import-untyped]
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+    from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 except ImportError as error:
     raise MissingExtra("OTLP as protobuf", "otlp") from error
 
 __all__ = ["decode"]
 
+_PACKAGE = "counterpoint.otlp"
+_MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
+    "Data": {"resource_spans": (1, "ResourceSpans*")},
+    "ResourceSpans": {"resource": (1, "Resource"), "scope_spans": (2, "ScopeSpans*")},
+    "Resource": {"attributes": (1, "bytes*")},
+    "ScopeSpans": {"scope": (1, "Scope"), "spans": (2, "Span*")},
+    "Scope": {"name": (1, "bytes")},
+    "Span": {
+        "trace_id": (1, "bytes"), "span_id": (2, "bytes"), "parent_span_id": (4, "bytes"),
+        "name": (5, "bytes"), "start": (7, "fixed64"), "end": (8, "fixed64"), "attributes": (9, "bytes*"),
+        "events": (11, "Event*"), "links": (13, "Link*"), "status": (15, "Status"),
+    },
+    "Event": {"name": (2, "bytes"), "attributes": (3, "bytes*")},
+    "Link": {"span_id": (2, "bytes")},
+    "Status": {"message": (2, "bytes"), "code": (3, "int32")},
+}  # fmt: skip
+"""Message to its fields: number and type, with a star where it is repeated. Texts may be wrong: bytes."""
+
+
+def _class_of(name: str) -> Any:
+    file = descriptor_pb2.FileDescriptorProto(name="otlp", package=_PACKAGE, syntax="proto3")
+    for message, fields in _MESSAGES.items():
+        made = file.message_type.add(name=message)
+        for field, (number, kind) in fields.items():
+            one = made.field.add(name=field, number=number, label=3 if kind.endswith("*") else 1)
+            kind = kind.rstrip("*")
+            if kind in _MESSAGES:
+                one.type_name = f".{_PACKAGE}.{kind}"
+            one.type = one.TYPE_MESSAGE if kind in _MESSAGES else getattr(one, f"TYPE_{kind.upper()}")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+
+
+_DATA = _class_of("Data")
+
 
 def decode(data: bytes) -> tuple[list[Span], int]:
-    """The spans of one message, and how many of their fields could not be read and were left out.
+    """The spans of one message, and how many of their attributes could not be read and were left out.
 
     ``ExportTraceServiceRequest`` and ``TracesData`` are written alike. Raises ValueError where the bytes are
     no such message.
     """
-    message = TracesData()
-    wrong = 0
+    message = _DATA()
     try:
         message.ParseFromString(data)
-    except DecodeError:
-        kept, wrong = _readable(TracesData, data)
-        message.ParseFromString(kept)
+    except DecodeError as error:
+        raise ValueError(str(error)) from None
+    reader = _Reader()
     spans = []
     for group in message.resource_spans:
-        session = _attributes(pair for pair in group.resource.attributes if pair.key == "session.id")
+        held = reader.attributes(group.resource.attributes)
+        session = {key: held[key] for key in ("session.id",) if key in held}
         for part in group.scope_spans:
-            name = part.scope.name
-            made = [_span(span, name) for span in part.spans]
+            scope = _text(part.scope.name)
+            made = [reader.span(span, scope) for span in part.spans]
             if session:
                 for span in made:
                     span.attributes = {**session, **span.attributes}
             spans += made
-    return spans, wrong
+    return spans, reader.wrong
 
 
-def _span(span: Any, scope: str) -> Span:
-    events = [(event.name, _attributes(event.attributes)) for event in span.events] if span.events else ()
-    status = span.status
-    return Span(
-        id=_id(span.span_id),
-        name=span.name,
-        trace=_id(span.trace_id),
-        parent=_id(span.parent_span_id),
-        start=span.start_time_unix_nano,
-        end=span.end_time_unix_nano,
-        attributes=_attributes(span.attributes),
-        events=events,
-        links=[_id(link.span_id) for link in span.links] if span.links else (),
-        scope=scope,
-        error=(status.message or "error") if status.code == 2 else None,
-    )
+class _Reader:
+    """Reads the spans of one message, and counts what cannot be read."""
+
+    def __init__(self) -> None:
+        self.wrong = 0
+
+    def span(self, span: Any, scope: str) -> Span:
+        status = span.status
+        events = span.events
+        links = span.links
+        return Span(
+            id=_id(span.span_id),
+            name=_text(span.name),
+            trace=_id(span.trace_id),
+            parent=_id(span.parent_span_id),
+            start=span.start,
+            end=span.end,
+            attributes=self.attributes(span.attributes),
+            events=[(_text(event.name), self.attributes(event.attributes)) for event in events]
+            if events
+            else (),
+            links=[_id(link.span_id) for link in links] if links else (),
+            scope=scope,
+            error=(_text(status.message) or "error") if status.code == 2 else None,
+        )
+
+    def attributes(self, pairs: Iterable[bytes]) -> dict[str, Any]:
+        r"""Key to value.
+
+        Most pairs are ``\n``, size, key; ``\x12``, size, and in it ``\n``, size, text. Sizes under 128 are
+        one byte, those under 16,384 two. Where the sizes add up to the whole, that is what a pair is.
+        """
+        found: dict[str, Any] = {}
+        for pair in pairs:
+            try:
+                at, end = pair[1] + 2, len(pair)
+                outer, inner = pair[at + 1], pair[at + 3]
+                if pair[0] != 10 or at > 129 or pair[at] != 18:
+                    pass
+                elif outer < 128:
+                    if inner == outer - 2 and outer == end - at - 2 and pair[at + 2] == 10:
+                        found[pair[2:at].decode()] = pair[at + 4 :].decode()
+                        continue
+                elif inner == 10 and (outer & 127 | pair[at + 2] << 7) == end - at - 3:
+                    text = at + (5 if pair[at + 4] < 128 else 6)
+                    if (
+                        pair[at + 4] if text == at + 5 else pair[at + 4] & 127 | pair[at + 5] << 7
+                    ) == end - text:
+                        found[pair[2:at].decode()] = pair[text:].decode()
+                        continue
+            except (IndexError, UnicodeDecodeError):
+                pass
+            self._other(pair, found)
+        return found
+
+    def _other(self, pair: bytes, found: dict[str, Any]) -> None:
+        try:
+            decoded = KeyValue.FromString(pair)
+        except DecodeError:
+            self.wrong += 1
+        else:
+            found[decoded.key] = _plain(decoded.value)
 
 
 def _id(data: bytes) -> str:
     return data.hex() if data.strip(b"\0") else ""  # an id of zeros is no id
 
 
-def _attributes(pairs: Iterable[Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for pair in pairs:
-        value = pair.value
-        # Most values are texts or numbers, and asking for these costs less than asking what a value is.
-        found[pair.key] = value.string_value or value.int_value or _plain(value)
-    return found
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def _plain(value: Any) -> Any:
@@ -82,78 +165,5 @@ def _plain(value: Any) -> Any:
     if kind == "array_value":
         return [_plain(item) for item in plain.values]
     if kind == "kvlist_value":
-        return _attributes(plain.values)
+        return {pair.key: _plain(pair.value) for pair in plain.values}
     return plain
-
-
-# --- messages of which a part cannot be read -----------------------------------------------------
-
-
-def _readable(kind: Any, data: bytes) -> tuple[bytes, int]:
-    """A message without the fields in it that cannot be read, and their number; ValueError if it is none.
-
-    What holds such a field is kept without it, down to the single attributes.
-    """
-    kept: list[bytes] = []
-    wrong = 0
-    for number, start, content, end in _fields(data):
-        piece = data[start:end]
-        try:
-            kind.FromString(piece)
-        except DecodeError:
-            field = kind.DESCRIPTOR.fields_by_number.get(number)
-            inner = field.message_type if field is not None else None
-            if inner is None or inner.name == "KeyValue" or data[start] & 7 != _SIZED:
-                wrong += 1
-                continue
-            rest, left_out = _readable(inner._concrete_class, data[content:end])
-            wrong += left_out
-            piece = data[start : start + 1] + _varint(len(rest)) + rest
-        kept.append(piece)
-    return b"".join(kept), wrong
-
-
-_SIZED = 2
-_FIXED = {1: 8, 5: 4}
-"""Wire types: texts and messages come after their size; numbers of a fixed size."""
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Number of each field of a message, where it starts, where its content starts, and where it ends."""
-    at = 0
-    while at < len(data):
-        start = at
-        tag, at = _read_varint(data, at)
-        kind = tag & 7
-        if kind == _SIZED:
-            size, at = _read_varint(data, at)
-        elif kind == 0:
-            size = _read_varint(data, at)[1] - at
-        elif kind in _FIXED:
-            size = _FIXED[kind]
-        else:
-            raise ValueError(f"there is no wire type {kind}")
-        if at + size > len(data):
-            raise ValueError("the message is cut off")
-        yield tag >> 3, start, at, at + size
-        at += size
-
-
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(data):
-            raise ValueError("the message is cut off")
-        value |= (data[at] & 0x7F) << shift
-        at += 1
-        if data[at - 1] < 0x80:
-            return value, at
-    raise ValueError("a number is longer than 64 bits")
-
-
-def _varint(value: int) -> bytes:
-    made = bytearray()
-    while value > 0x7F:
-        made.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*made, value])

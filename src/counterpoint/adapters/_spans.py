@@ -25,7 +25,7 @@ from counterpoint.trace import Usage
 __all__ = ["Reading", "Span", "Tree", "prompt", "results"]
 
 
-class Span(Struct):
+class Span(Struct, gc=False):
     """One span, whatever carried it."""
 
     id: str
@@ -47,7 +47,7 @@ class Span(Struct):
     error: str | None = None
 
 
-class Reading(Struct):
+class Reading(Struct, gc=False):
     """What a span means, in one vocabulary for all dialects; as little as the span says."""
 
     role: Literal["agent", "model", "tool", "other"] = "other"

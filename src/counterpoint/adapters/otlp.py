@@ -44,22 +44,31 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every run among the spans of the file; a TraceError in place of each document that cannot be read."""
-    if _is_protobuf(source.head):
-        yield from _read_protobuf(source)
-        return
+    with no_collection():  # which looks through all spans when it ends: once, after the first run is made
+        spans, errors, warnings = (_from_protobuf if _is_protobuf(source.head) else _from_json)(source)
+        found = _runs(spans, source, warnings) if spans or not errors else iter(())
+        first = next(found, None)
+    yield from errors
+    if first is not None:
+        yield first
+        yield from found
+
+
+Decoded = tuple[list[Span], list[TraceError], Sequence[str]]
+"""Spans, what could not be read, and warnings."""
+
+
+def _from_json(source: Source) -> Decoded:
     spans: list[Span] = []
     errors: list[TraceError] = []
     warnings: dict[str, None] = {}
-    with no_collection():
-        for record in records(source, _parse):
-            if isinstance(record, TraceError):
-                errors.append(record)
-            else:
-                spans += record.value
-                warnings.update(dict.fromkeys(record.warnings))
-    yield from errors
-    if spans or not errors:
-        yield from _runs(spans, source, tuple(warnings))
+    for record in records(source, _parse):
+        if isinstance(record, TraceError):
+            errors.append(record)
+        else:
+            spans += record.value
+            warnings.update(dict.fromkeys(record.warnings))
+    return spans, errors, tuple(warnings)
 
 
 def _runs(spans: list[Span], source: Source, warnings: Sequence[str]) -> Iterator[Trace | TraceError]:
@@ -103,20 +112,17 @@ def _is_protobuf(head: bytes) -> bool:
     return 1 < at + 1 < len(head) and at < 6 and head[at + 1] in b"\x0a\x12\x1a"
 
 
-def _read_protobuf(source: Source) -> Iterator[Trace | TraceError]:
+def _from_protobuf(source: Source) -> Decoded:
     from counterpoint.adapters import _otlp_protobuf
 
     limit = int(source.options.get("max_bytes", MAX_BYTES))
     with source.open() as stream:
         data = stream.read(limit + 1)
     if len(data) > limit:
-        yield TraceError(f"more than {limit:,} bytes of protobuf: raise --max-bytes", source=source.name)
-        return
+        much = f"more than {limit:,} bytes of protobuf: raise --max-bytes"
+        return [], [TraceError(much, source=source.name)], ()
     try:
-        with no_collection():
-            spans, wrong = _otlp_protobuf.decode(data)
+        spans, wrong = _otlp_protobuf.decode(data)
     except ValueError as error:
-        yield TraceError(f"not OTLP protobuf: {error}", source=source.name)
-        return
-    warnings = [f"{wrong} fields could not be read and were left out"] if wrong else []
-    yield from _runs(spans, source, warnings)
+        return [], [TraceError(f"not OTLP protobuf: {error}", source=source.name)], ()
+    return spans, [], [f"{wrong} attributes could not be read and were left out"] if wrong else []
