@@ -107,6 +107,9 @@ def test_every_statement_stands_where_it_says(text):
         "堤 " * 32_000,
         "堤，" * 32_000,
         "a: [" * 20_000,
+        f"```\n{'x = 1; ' * 1_500}\n```\nso it goes on",  # blanked out: a long run of line breaks
+        "\n" * 20_000 + "a",
+        "\n " * 5_000 + "a",
     ],
 )
 def test_no_text_takes_forever(text):

@@ -51,7 +51,7 @@ _MARKS = regex.compile(
 _EMPHASIS = regex.compile(r"\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)")
 _MARKER = regex.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]")
 _ENDS = regex.compile(r"[\s*_~#\"'“”„«»]+$")
-_NEXT_LINE = regex.compile(r"\n+(?!\s*\p{Ll})|\x1e+")
+_NEXT_LINE = regex.compile(r"(?<!\n)\n++(?!\s*+\p{Ll})|\x1e+")
 _QUESTION = regex.compile(r"[?？؟;]\s*$")
 _JOINT = regex.compile(r"\s*[;；]\s*|,\s+(?:and|but|while|whereas)\s+")
 _VERB = regex.compile(
