@@ -183,7 +183,8 @@ def _difference(row: Difference, y: float, middle: float, named: bool) -> Iterat
     low, high = row.ci_low, row.ci_high
     ends = [row.difference] if low is None or high is None else [row.difference, low, high]
     scale = (PLOT / 2 - 10) / (max(map(abs, ends)) or 1)
-    yield text_at(NAMES - 8, y + 4, escaped(row.metric), anchor="end")
+    name = text_at(NAMES - 8, y + 4, shortened(row.metric, 24), anchor="end")
+    yield f"<g><title>{escaped(row.metric)}</title>{name}</g>"
     told = _signed(row.difference, row.metric)
     if low is not None and high is not None:
         x, to = middle + low * scale, middle + high * scale
