@@ -396,8 +396,8 @@ def test_every_system_runs_on_every_benchmark(run: Run, root: Path, tmp_path: Pa
         found = {(one.source, step.id) for step in trace.steps if step.kind == "agent" for one in step.heard}
         assert found == expected
         decisions = [step for step in trace.steps if step.kind == "decision"]
-        last = [f"{len(wiring.speaks) - 1}.{agent}" for agent in agents]
-        assert [[one.source for one in step.heard] for step in decisions] == (
+        last = {f"{len(wiring.speaks) - 1}.{agent}" for agent in agents}
+        assert [{one.source for one in step.heard} for step in decisions] == (
             [] if chosen.protocol == "last" else [last]
         )
 
