@@ -64,7 +64,10 @@ def test_pruning_leaves_nothing_of_a_run_and_frees_the_disk(path, store):
         store.add_spans([large(number, 2, 100_000)])
     keep(store, trace("q", "some text" * 1000), {"upr": 1}, claims=[{"a": 1}])
     store.add_spans([span(1, 2)])
+    statements: list[str] = []
+    store._writer._database.set_trace_callback(statements.append)
     pruned = store.prune(keep=1)
+    assert statements.count("BEGIN IMMEDIATE") < 10
     assert (pruned.runs, pruned.spans) == (29, 56)
     assert pruned.freed_bytes > 2_500_000
     assert path.stat().st_size < 500_000

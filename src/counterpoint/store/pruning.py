@@ -15,7 +15,15 @@ from typing import NamedTuple
 from counterpoint.store.receiving import drop_kept
 from counterpoint.store.searching import drop_text
 
-__all__ = ["Outdated", "Pruned", "compact_search", "delete_runs", "free_pages", "outdated"]
+__all__ = [
+    "Outdated",
+    "Pruned",
+    "compact_search",
+    "delete_envelopes",
+    "delete_runs",
+    "free_pages",
+    "outdated",
+]
 
 PAGES = 2000
 MERGED_PAGES = 1000
@@ -71,10 +79,14 @@ def delete_runs(database: sqlite3.Connection, batch: Iterable[Outdated]) -> Prun
         drop_text(database, one.key)
         database.execute("DELETE FROM runs WHERE key = ?", (one.key,))
         runs += 1
+    return Pruned(runs, spans, 0)
+
+
+def delete_envelopes(database: sqlite3.Connection) -> None:
+    """Delete the envelopes that no span came in any more."""
     database.execute(
         "DELETE FROM envelopes WHERE NOT EXISTS (SELECT 1 FROM spans WHERE envelope = envelopes.key)"
     )
-    return Pruned(runs, spans, 0)
 
 
 def compact_search(database: sqlite3.Connection, *, begin: bool) -> bool:
@@ -87,6 +99,7 @@ def compact_search(database: sqlite3.Connection, *, begin: bool) -> bool:
 
 def free_pages(database: sqlite3.Connection) -> bool:
     """Give some free pages back to the file system; False where none is left."""
-    database.execute(f"PRAGMA incremental_vacuum({PAGES})").fetchall()
     (left,) = database.execute("PRAGMA freelist_count").fetchone()
-    return bool(left)
+    for _ in range(min(left, PAGES)):
+        database.execute("PRAGMA incremental_vacuum(1)")  # one a call: sqlite3 takes one step of a pragma
+    return bool(left > PAGES)

@@ -28,6 +28,7 @@ from counterpoint.store.pruning import (
     Outdated,
     Pruned,
     compact_search,
+    delete_envelopes,
     delete_runs,
     free_pages,
     outdated,
@@ -272,6 +273,13 @@ class Store:
         return work
 
     def _compact(self) -> None:
+        """Delete what nothing needs any more, and give back the space."""
+
+        def work(database: sqlite3.Connection) -> None:
+            self._receiver.forget()
+            delete_envelopes(database)
+
+        self._writer.do(work)
         more = self._writer.do(lambda database: compact_search(database, begin=True))
         while more:
             more = self._writer.do(lambda database: compact_search(database, begin=False))
