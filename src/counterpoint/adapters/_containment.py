@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
@@ -144,8 +144,8 @@ def _find_in_block(
     data = b"\0".join(block)
     found: list[list[Match]] = [[] for _ in block]
     starts = list(accumulate((len(text) + 1 for text in block), initial=0))
-    counts: Counter[tuple[int, int]] = Counter()
-    looked: Counter[tuple[int, bytes]] = Counter()
+    counts: dict[tuple[int, int], int] = defaultdict(int)
+    looked: dict[tuple[int, bytes], int] = defaultdict(int)
     for position in _hits(data, table):
         window = data[position : position + _WINDOW]
         shelf = shelves.get(window)
