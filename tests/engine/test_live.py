@@ -23,7 +23,7 @@ from counterpoint.engine.live import Scorer, read_run, score_run
 from counterpoint.errors import UsageError
 from counterpoint.scores import plain
 from counterpoint.store import Run, Span, Store
-from counterpoint.trace import Trace
+from counterpoint.trace import Step, Trace
 from counterpoint.view.server.limits import Limits
 from counterpoint.view.server.spans import decode
 
@@ -141,6 +141,16 @@ def test_a_trace_of_a_file_is_scored_as_it_is(store: Store):
     score_run(store, run_id, metrics=["agents"])
     assert [(row.metric, row.value) for row in store.rows(run_id)] == [("agents", 3)]
     assert [kept.steps for kept in store.traces(run_id)] == [trace.steps]
+
+
+def test_the_list_tells_the_answer_that_a_run_came_to_where_none_is_recorded(store: Store):
+    trace = Trace("q1", (Step("s1", "solver", "The answer is 4."),), gold="4")
+    (added,) = store.add_traces([trace], origin="runs.jsonl")
+    score_run(store, added, metrics=["accuracy"])
+    run = store.run(added)
+    assert run is not None
+    assert (run.answer, run.correct) == ("4", True)
+    assert store.traces(added)[0].answer is None
 
 
 def test_spans_without_an_agent_are_unreadable_and_say_why(store: Store):

@@ -151,6 +151,7 @@ def kept(
     claims: Sequence[Mapping[str, Any]],
     error: str,
     *,
+    answer: str | None = None,
     keep_secrets: bool,
 ) -> Kept:
     """All of it masked and as text."""
@@ -160,7 +161,11 @@ def kept(
         [(clean(trace.id), text) for trace, text in zip(traces, texts, strict=True)],
         [(row["trace"], row["metric"], row["value"], msgspec.json.encode(row)) for row in plain_rows],
         [msgspec.json.encode(_written(claim, keep_secrets)) for claim in claims],
-        summarize([msgspec.json.decode(text, type=Trace) for text in texts], _accuracies(rows)),
+        summarize(
+            [msgspec.json.decode(text, type=Trace) for text in texts],
+            _accuracies(rows),
+            None if answer is None else str(_written(answer, keep_secrets)),
+        ),
         str(_written(error, keep_secrets)),
     )
 
@@ -170,10 +175,13 @@ def _accuracies(rows: Sequence[Row]) -> dict[str, float | None]:
     return {clean(row.trace): row.value for row in rows if row.metric.partition("(")[0] == "accuracy"}
 
 
-def summarize(traces: Sequence[Trace], accuracies: Mapping[str, float | None]) -> Summary:
+def summarize(
+    traces: Sequence[Trace], accuracies: Mapping[str, float | None], came_to: str | None = None
+) -> Summary:
     """What the list and the search know of a run; texts are taken as they are, masked before.
 
-    A run is right or wrong where all of its traces are: as they were recorded, else as they were graded.
+    A run is right or wrong where all of its traces are: as they were recorded, else as they were graded. Its
+    answer is the last one recorded, else ``came_to``.
     """
     steps = [step for trace in traces for step in trace.steps]
     agents = list(dict.fromkeys(step.agent for step in steps if step.kind in ("agent", "decision")))
@@ -183,7 +191,7 @@ def summarize(traces: Sequence[Trace], accuracies: Mapping[str, float | None]) -
         _GRADES.get(accuracies.get(trace.id)) if trace.correct is None else trace.correct for trace in traces
     }
     first = traces[0] if traces else Trace("", ())
-    answer = next((trace.answer for trace in reversed(traces) if trace.answer is not None), None)
+    answer = next((trace.answer for trace in reversed(traces) if trace.answer is not None), came_to)
     texts = [first.id, first.system, *(trace.task for trace in traces), *agents, answer or ""]
     head = searched("\n".join(texts))
     return Summary(

@@ -125,13 +125,16 @@ class Store:
         rows: Sequence[Row],
         claims: Sequence[Mapping[str, Any]] = (),
         error: str = "",
+        answer: str | None = None,
     ) -> None:
         """Replace what is kept of the run by what was made of its ``revision``, in one transaction.
+
+        ``answer`` is what the run came to, for the list, where no trace records one.
 
         Spans that came in meanwhile keep the run due. Nothing is written where the run is gone (pruned, or
         joined into another), or where something newer is kept of it.
         """
-        what = kept(traces, rows, claims, error, keep_secrets=self._keep_secrets)
+        what = kept(traces, rows, claims, error, answer=answer, keep_secrets=self._keep_secrets)
         self._writer.do(lambda database: keep(database, run_id, revision, what), size=what.size)
 
     # --- reading ---------------------------------------------------------------------------------
