@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from counterpoint.compare import ComparedPair, Comparison, Difference
 from counterpoint.contracts import Context
 from counterpoint.graph import CollaborationGraph
+from counterpoint.metrics.outcome import last_word
 from counterpoint.score import Score
 from counterpoint.trace import decode
 from counterpoint.view.pictures import (
@@ -21,6 +22,7 @@ from counterpoint.view.pictures import (
     team_svg,
 )
 from counterpoint.view.pictures.drawing import OUTCOMES
+from counterpoint.view.pictures.scene import outcomes
 
 NS = "{http://www.w3.org/2000/svg}"
 EVIL = '</script><script>x</script>"><img onerror=x> \u202e\x07\ud800 sk-proj-abcdefghij0123456789abcd'
@@ -180,3 +182,10 @@ def test_a_forest_plot_has_a_line_for_each_difference():
     assert "+0.200 [+0.100, +0.300]  better" in svg
     assert svg.count("<circle") == 2
     assert "1 metrics without a difference are not drawn." in svg
+
+
+def test_a_team_that_writes_and_is_asked_for_no_answer_is_not_said_to_abstain():
+    steps = [step("a", "writer", "Built in 1871, it stands."), step("b", "critic", "Good, in 1871.", "a")]
+    told = context(steps, task="Write one sentence.", gold=None)
+    assert outcomes(told) == {"a": "ungraded", "b": "ungraded"}
+    assert last_word(told) == "Good, in 1871."

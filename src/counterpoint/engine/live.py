@@ -36,7 +36,7 @@ from counterpoint.judges import make as make_judges
 from counterpoint.metrics import metrics_of
 from counterpoint.metrics.claim_ledger import Event, ledger
 from counterpoint.metrics.claim_metrics import OPTIONS
-from counterpoint.metrics.outcome import run_answer
+from counterpoint.metrics.outcome import last_word
 from counterpoint.models.embed import TextEmbedder
 from counterpoint.models.embed import embedder as load_embedder
 from counterpoint.store import Run, Store
@@ -116,7 +116,7 @@ def score_run(
         profile=profile,
         embedder=embedder if embed is None else embed,
         run=run.id,
-        observe=lambda context: (run_answer(context), _claims(context, embed)),
+        observe=lambda context: (last_word(context), _claims(context, embed)),
     )
     claims = [msgspec.to_builtins(event) for _, told in scores.observed for event in told]
     answer = next((given for given, _ in reversed(scores.observed) if given is not None), None)

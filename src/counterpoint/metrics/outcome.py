@@ -28,7 +28,7 @@ from typing import Any
 from counterpoint.answers import infer_kind, read_answer, read_options, same_answer
 from counterpoint.contracts import Context, Metric
 from counterpoint.score import Score
-from counterpoint.trace import Step, Usage
+from counterpoint.trace import Step, Trace, Usage
 
 __all__ = [
     "ACCURACY",
@@ -43,6 +43,7 @@ __all__ = [
     "UNPARSED",
     "WALL_TIME_S",
     "Correctness",
+    "last_word",
     "price_usd",
     "run_answer",
     "run_correct",
@@ -143,11 +144,27 @@ def _run_answer(context: Context) -> str | None:
     trace = context.trace
     if trace.answer is not None:
         return trace.answer
-    for kind in ("decision", "agent"):
-        last = next((step for step in reversed(trace.steps) if step.kind == kind), None)
-        if last is not None:
-            return step_answer(context, last, fallback=True)
-    return None
+    last = _last(trace)
+    return None if last is None else step_answer(context, last, fallback=True)
+
+
+def _last(trace: Trace) -> Step | None:
+    """Who had the last word: the last decision step, else the last agent step."""
+    kinds = ("decision", "agent")
+    return next((step for kind in kinds for step in reversed(trace.steps) if step.kind == kind), None)
+
+
+def last_word(context: Context) -> str | None:
+    """What the run came to, for people to read: its answer, or where none is asked for what was said last.
+
+    An answer is asked for where there is a gold answer, a kind or pattern of answers, or one was recorded; a
+    number read out of a sentence would say less than the sentence.
+    """
+    trace, last = context.trace, _last(context.trace)
+    recorded = trace.answer is not None or (last is not None and last.answer is not None)
+    if recorded or trace.gold is not None or context.answers or context.answer_pattern:
+        return run_answer(context)
+    return (last.text.strip() or None) if last is not None else None
 
 
 def run_correct(context: Context) -> bool | None:

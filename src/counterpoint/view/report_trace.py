@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from counterpoint.contracts import Context
 from counterpoint.findings import Observation, Observer
 from counterpoint.metrics.costs import costs, text_tokens
-from counterpoint.metrics.outcome import run_answer, run_correct, step_answers
+from counterpoint.metrics.outcome import last_word, run_correct, step_answers
 from counterpoint.metrics.uptake import uptake
 from counterpoint.trace import Step, Trace, Transfer, task_id
 from counterpoint.view.markup import block, inline, picture
@@ -106,7 +106,7 @@ class Pages:
             trace.id,
             trace.system,
             shortened(trace.task or task_id(trace), 160),
-            run_answer(context) or "",
+            last_word(context) or "",
             run_correct(context),
             len(trace.steps),
             task_id(trace),
@@ -171,7 +171,7 @@ def _left_out(steps: int, kept: int) -> str:
 
 
 def _answers(context: Context) -> str:
-    answer, gold = run_answer(context), context.trace.gold
+    answer, gold = last_word(context), context.trace.gold
     won = run_correct(context)
     verdict = "not graded" if won is None else "right" if won else "wrong"
     given = inline(answer) if answer is not None else "none"

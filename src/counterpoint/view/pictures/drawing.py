@@ -15,7 +15,7 @@ OUTCOMES = {
     "right": "right",
     "wrong": "wrong",
     "abstained": "abstained",
-    "ungraded": "answer, not graded",
+    "ungraded": "not graded",
     "other": "not an answer",
 }
 """Class of a mark to what its legend says."""

@@ -80,19 +80,23 @@ def scene(context: Context) -> Scene:
 
 
 def outcomes(context: Context) -> dict[str, str]:
-    """Step id to right, wrong, abstained, ungraded or other (no answer is asked of tools and of the task)."""
+    """Step id to right, wrong, abstained, ungraded or other (no answer is asked of tools and of the task).
+
+    Where nobody gives an answer and none is graded, it is not answers that the team was asked for.
+    """
     graded, answers = step_correctness(context), step_answers(context)
+    abstained = "abstained" if not graded.reason or any(answers.values()) else "ungraded"
 
     def of(step: Step) -> str:
         if step.kind == "decision":
             won = run_correct(context)
             if won is None:
-                return "abstained" if run_answer(context) is None else "ungraded"
+                return abstained if run_answer(context) is None else "ungraded"
             return "right" if won else "wrong"
         if step.kind != "agent":
             return "other"
         if answers.get(step.id) is None:
-            return "abstained"
+            return abstained
         if graded.reason:
             return "ungraded"
         return "right" if graded.correct[step.id] else "wrong"

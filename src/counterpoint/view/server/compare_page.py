@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from counterpoint.contracts import Context
 from counterpoint.metrics.costs import costs, text_tokens
-from counterpoint.metrics.outcome import run_answer
+from counterpoint.metrics.outcome import last_word
 from counterpoint.view.markup import html_table, inline, picture
 from counterpoint.view.pictures import cost_svg, lanes_svg, scene, team_svg
 from counterpoint.view.server.layout import key_of, link_to, scores_of
@@ -92,7 +92,7 @@ def _part(context: Context) -> Part:
     title = "Tokens by agent" if recorded else "Tokens of what each agent said"
     return Part(
         context.trace.id,
-        run_answer(context) or "",
+        last_word(context) or "",
         lanes_svg(shown, alone=False),
         team_svg(shown, alone=False),
         cost_svg(amounts, title=title, unit="tokens", alone=False),

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from counterpoint.contracts import Context
 from counterpoint.metrics.claim_ledger import EVENTS, Event
-from counterpoint.metrics.outcome import run_answer
+from counterpoint.metrics.outcome import last_word
 from counterpoint.scores import Scores, Summary
 from counterpoint.trace import Trace
 from counterpoint.view.markup import html_table, inline
@@ -130,7 +130,7 @@ class _Sections:
             claims = Claims(events=tuple(events)) if events else None
             page = trace_page(context, f"t{self.made}", claims)
             self.left -= len(page.body) + len(page.claims)
-        return _Section(page if self.left > 0 else None, run_answer(context) or "")
+        return _Section(page if self.left > 0 else None, last_word(context) or "")
 
 
 def _head(run: Run, shown: Sequence[_Section]) -> Iterator[str]:
