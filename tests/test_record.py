@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -29,6 +31,9 @@ KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "recording.jsonl"
+
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
 
 def traces(file: Path) -> list[Trace]:
@@ -96,10 +101,16 @@ def bad(run: Recording) -> dict[str, Any]:
         "heard is a list": lambda: run.step("b", "x", heard="s1"),
         "`str`, got `int`": lambda: run.step("b", 7),  # type: ignore[arg-type]
         "Invalid enum value 'boss'": lambda: run.step("b", "x", kind="boss"),  # type: ignore[arg-type]
+        "a step of run 'r' has no agent": lambda: run.step(" ", "x"),
+        "tokens_in of a step of 'b' is -1": lambda: run.step("b", "x", tokens_in=-1),
+        "cost_usd of a step of 'b' is -0.5": lambda: run.step("b", "x", cost_usd=-0.5),
+        "cost_usd of a step of 'b' is nan": lambda: run.step("b", "x", cost_usd=float("nan")),
+        "started_at of a step of 'b' is inf": lambda: run.step("b", "x", started_at=float("inf")),
+        "ended_at of a step of 'b' is nan": lambda: run.step("b", "x", ended_at=float("nan")),
     }
 
 
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", range(12))
 def test_a_step_that_cannot_be_is_refused_in_one_line_and_not_recorded(file: Path, number: int):
     with cp.record("r", to=file) as run:
         run.step("a", "one")
@@ -115,8 +126,21 @@ def test_a_step_of_another_run_is_not_heard(file: Path):
     with cp.record("r", to=file) as run, cp.record("other", to=file) as other:
         run.step("a", "one")
         stranger = other.step("a", "one")
-        with pytest.raises(UsageError, match="no step of run 'r'"):
+        with pytest.raises(UsageError, match="step of another run, not of 'r'"):
             run.step("b", "two", heard=[stranger])
+
+
+def test_a_step_of_another_run_is_called_that_though_this_run_has_one_of_its_id(file: Path):
+    with cp.record("out", to=file) as out, cp.record("in", to=file) as run:
+        with out.turn("a") as turn:
+            pass
+        run.step("a", "one")
+        for stranger in (turn, turn.step):
+            with pytest.raises(
+                UsageError, match="heard 's1' is a step of another run, not of 'in'"
+            ) as caught:
+                run.step("b", "two", heard=[stranger])
+            assert "its last steps" not in str(caught.value)
 
 
 def test_nothing_is_recorded_outside_the_block(file: Path):
@@ -131,13 +155,61 @@ def test_nothing_is_recorded_outside_the_block(file: Path):
         pass
 
 
+def test_a_run_without_a_name_is_refused(file: Path):
+    with pytest.raises(UsageError, match="a run has no name"):
+        cp.record("", to=file)
+    with pytest.raises(UsageError, match="label 'score' of run 'r' is nan"):
+        cp.record("r", to=file, labels={"score": float("nan")})
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("to", ["localhost:4318", "127.0.0.1:4318/v1/traces", "[::1]:4318"])
+def test_an_address_without_its_scheme_is_no_file(tmp_path: Path, to: str, monkeypatch: Any):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=f"^{re.escape(to)}: .*to='http://{re.escape(to)}'"):
+        cp.record("r", to=to)
+    with cp.record("r", to=f"./{to.partition('/')[0]}"):
+        pass
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 @pytest.mark.parametrize(
-    "name", ["ftp://localhost/r.jsonl", "http:///r", "r.jsonl.gz", "no/such/folder/r.jsonl"]
+    ("content", "found"),
+    [
+        (b"my notes\nof today", "'my notes'"),
+        (b'\n{"schema": "counterpoint.trace/1", "id": "q1"}\n', '\'{"schema": "counterpoint.trace/1", '),
+        (f"key={KEY}\n".encode(), "'key=[secret:openai]'"),
+        (b"\x1f\x8b\x08\x00", r"'\x1f"),
+    ],
+)
+def test_a_file_that_is_no_recording_is_left_as_it_is(file: Path, content: bytes, found: str):
+    file.write_bytes(content)
+    with pytest.raises(UsageError, match=r"is no recording: its first line is .*: give") as caught:
+        cp.record("r", to=file).__enter__()
+    message = str(caught.value)
+    assert (found in message, KEY[:12] in message, "\n" in message) == (True, False, False), message
+    assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b'{"schema":"coun', b'{"schema":"counterpoint.recording/1","ev']
+)
+def test_a_file_that_is_empty_or_was_cut_off_in_its_first_line_is_added_to(file: Path, content: bytes):
+    file.write_bytes(content)
+    with cp.record("r", to=file) as run:
+        run.step("a", "one")
+    reading = cp.read(file, on_error=lambda error: None)
+    assert [step.text for trace in reading for step in trace.steps] == ["one"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ftp://localhost/r.jsonl", "http:///r", "http://localhost:port", "r.jsonl.gz", "no/such/folder/r.jsonl"],
 )
 def test_a_place_that_cannot_be_added_to_is_refused(tmp_path: Path, name: str):
     path = name if "://" in name else tmp_path / name
     with (
-        pytest.raises(UsageError, match=r"is written to a JSONL file|cannot be written|names no host"),
+        pytest.raises(UsageError, match=r"is written to a JSONL file|cannot be written|no host|no port"),
         cp.record("r", to=path),
     ):
         pass
@@ -158,6 +230,17 @@ def test_times_say_when_a_step_may_have_begun_and_when_a_turn_did(file: Path, mo
         ("b", 102, 104),
         ("a", 104, 110),
     ]
+
+
+def test_the_exception_of_a_block_is_raised_also_where_it_cannot_be_recorded(file: Path, monkeypatch: Any):
+    def fail() -> None:
+        with cp.record("r", to=file) as run, run.turn("a"):
+            monkeypatch.setattr(places.os, "write", lambda *_: os.stat("/no/such"))
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine") as caught:
+        fail()
+    assert ["cannot be written" in note for note in caught.value.__notes__] == [True, True]
 
 
 def test_an_exception_is_recorded_as_the_end_and_raised_again(file: Path):
@@ -241,6 +324,102 @@ def test_processes_share_a_file(file: Path):
     assert {trace.id for trace in found} == {"r"} | {f"r#{number}" for number in range(2, 10)}
     for trace in found:
         assert [step.text.split()[0] for step in trace.steps] == [str(number) for number in range(100)]
+
+
+@forks
+@pytest.mark.parametrize("leave", ["sys.exit(0)", "1 / 0", "turn.text = 'lost'"])
+def test_a_child_that_leaves_the_block_neither_ends_the_run_nor_adds_to_it(file: Path, leave: str):
+    code = f"""if True:
+        import os, sys, counterpoint as cp
+        with cp.record("r", to=sys.argv[1]) as run:
+            run.step("a", "one")
+            with run.turn("b") as turn:
+                child = os.fork()
+                if child:
+                    os.waitpid(child, 0)
+                    turn.text = "two"
+                else:
+                    {leave}
+            if child:
+                run.step("a", "three", heard=[turn])
+                run.answer = "4"
+        os.write(1, b"parent" if child else b"child")
+    """
+    child = in_a_new_process(code, file)
+    said, _ = child.communicate()
+    assert (child.returncode, said) == (0, b"childparent" if "lost" in leave else b"parent")
+    (trace,) = traces(file)
+    assert [step.text for step in trace.steps] == ["one", "two", "three"]
+    assert (trace.answer, trace.warnings) == ("4", ())
+
+
+@forks
+@pytest.mark.parametrize("way", ["run.step('b', text)", "run.turn('b').__enter__()"])
+def test_a_run_does_not_cross_a_fork(file: Path, way: str):
+    code = f"""if True:
+        import multiprocessing, sys, counterpoint as cp
+        from counterpoint.errors import UsageError
+        def speak(text):
+            try:
+                {way}
+            except UsageError as error:
+                return str(error)
+        with cp.record("r", to=sys.argv[1]) as run:
+            run.step("a", "one")
+            with multiprocessing.get_context("fork").Pool(2) as pool:
+                print(*pool.map(speak, ["x", "y"]), sep="\\n")
+            run.step("a", "two")
+    """
+    child = in_a_new_process(code, file)
+    said, _ = child.communicate()
+    lines = said.decode().splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("run 'r' does not cross a fork: ") for line in lines)
+    (trace,) = traces(file)
+    assert ([step.text for step in trace.steps], trace.warnings) == (["one", "two"], ())
+
+
+@forks
+def test_a_run_that_is_begun_in_a_child_and_in_its_parent_is_two_runs(file: Path):
+    code = """if True:
+        import os, sys, counterpoint as cp
+        run = cp.record("r", to=sys.argv[1])
+        child = os.fork()
+        if child:
+            os.waitpid(child, 0)
+        with run:
+            run.step("a", "parent" if child else "child")
+    """
+    child = in_a_new_process(code, file)
+    child.communicate()
+    assert [(trace.id, trace.steps[0].text) for trace in traces(file)] == [("r", "child"), ("r#2", "parent")]
+
+
+def test_a_run_cannot_be_sent_to_another_process(file: Path):
+    with (
+        cp.record("r", to=file) as run,
+        pytest.raises(UsageError, match="stays in the process that began it"),
+    ):
+        pickle.dumps(run)
+
+
+def test_events_after_the_end_belong_to_the_run_with_a_warning(file: Path):
+    with cp.record("r", to=file) as run:
+        run.step("a", "one")
+        run.step("a", "two")
+        run.answer = "4"
+    with cp.record("later", to=file):
+        pass
+    begin, one, two, end, *later = file.read_text().splitlines()
+    early = json.dumps({**json.loads(end), "answer": None, "error": "SystemExit: 0"})
+    file.write_text("\n".join([begin, one, early, *later, two, end]))
+    other, trace = traces(file)
+    assert (other.id, trace.id, trace.answer) == ("later", "r", "4")
+    assert [step.text for step in trace.steps] == ["one", "two"]
+    assert trace.warnings == (
+        "the run ended with an error: SystemExit: 0",
+        "2 events stand after the end of the run: another process may have ended it",
+    )
 
 
 def test_what_step_returned_for_survives_a_kill(file: Path):

@@ -105,8 +105,11 @@ def test_a_server_that_is_not_there_is_told_before_the_team_begins():
 
 
 @contextmanager
-def answering(*answers: tuple[int, bytes]) -> Iterator[tuple[str, list[bytes]]]:
-    """A server that gives these answers in turn; its address, and the bodies that it was sent."""
+def answering(*answers: tuple[int, bytes], port: int = 0) -> Iterator[tuple[str, list[bytes]]]:
+    """A server that gives these answers in turn; its address, and the bodies that it was sent.
+
+    In place of an answer of status 0 it closes the connection.
+    """
     left, bodies = list(answers), []
 
     class Handler(BaseHTTPRequestHandler):
@@ -115,6 +118,9 @@ def answering(*answers: tuple[int, bytes]) -> Iterator[tuple[str, list[bytes]]]:
         def do_POST(self) -> None:
             bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
             status, body = left.pop(0)
+            if not status:
+                self.close_connection = True
+                return
             self.send_response(status)
             self.send_header("Retry-After", "0")
             self.send_header("Content-Length", str(len(body)))
@@ -124,12 +130,14 @@ def answering(*answers: tuple[int, bytes]) -> Iterator[tuple[str, list[bytes]]]:
 
         def log_message(self, *_: Any) -> None: ...
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", bodies
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", bodies
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_a_busy_server_is_asked_again_and_a_closed_connection_is_opened_again():
@@ -142,12 +150,52 @@ def test_a_busy_server_is_asked_again_and_a_closed_connection_is_opened_again():
     assert bodies[1] == bodies[2] == bodies[3]
 
 
+def test_a_connection_that_breaks_is_made_anew(monkeypatch: Any):
+    waits: list[float] = []
+    monkeypatch.setattr(places.time, "sleep", waits.append)
+    with (
+        answering((200, b""), *[(0, b"")] * 4, (200, b""), (200, b"")) as (url, bodies),
+        cp.record("r", to=url) as run,
+    ):
+        run.step("a", "one")
+    assert len(set(bodies[1:6])) == 1
+    assert [wait for wait in waits if wait][:3] == pytest.approx([0.1, 0.3, 0.7])
+
+
+def test_a_server_that_was_away_gets_what_was_said_meanwhile(monkeypatch: Any):
+    with ExitStack() as stack:
+        with answering((200, b"")) as (url, _):
+            run = cp.record("r", to=url).__enter__()
+        back: list[list[bytes]] = []
+
+        def come_back(seconds: float) -> None:
+            if seconds and not back:
+                port = int(url.rpartition(":")[2])
+                back.append(stack.enter_context(answering((200, b""), (200, b""), port=port))[1])
+
+        monkeypatch.setattr(places.time, "sleep", come_back)
+        run.step("a", "one")
+        run.__exit__(None, None, None)
+    assert ["one" in body.decode() for body in back[0]] == [True, False]
+
+
+def test_a_server_that_stays_away_is_told_and_hides_no_error_of_the_block(monkeypatch: Any):
+    monkeypatch.setattr(places, "AWAY_S", 0.05)
+    with answering((200, b"")) as (url, _):
+        run = cp.record("r", to=url).__enter__()
+    with pytest.raises(UsageError, match=r"cannot be reached: .* is `counterpoint serve` running") as caught:
+        run.step("a", "one")
+    run.__exit__(UsageError, caught.value, None)
+    assert len(caught.value.__notes__) == 1
+
+
 @pytest.mark.parametrize(
     ("status", "body", "message"),
     [
         (400, b"no request\nof OTLP", "400 no request of OTLP"),
         (200, b'{"partialSuccess":{"rejectedSpans":"1","errorMessage":"too large"}}', "too large"),
         (429, b"wait", "429 wait"),
+        (200, b"<h1>Welcome!</h1>", "200 <h1>Welcome!</h1>"),
     ],
 )
 def test_a_server_that_does_not_take_an_event_is_told(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -29,7 +32,7 @@ def from_spans(spans: Iterable[Span], source: str) -> Iterator[Trace | TraceErro
     for span in spans:
         runs.setdefault(span.trace, []).append(span)
     for trace_id, sent in runs.items():
-        for item in assembled(_events(sent), source):
+        for item in assembled(partial(_events, sent), source):
             if isinstance(item, Trace):
                 item = replace(item, labels={**item.labels, "trace_id": trace_id, "run": item.id})
             yield item
@@ -44,33 +47,51 @@ def _events(spans: list[Span]) -> Iterator[Record | TraceError]:
             yield TraceError(f"the event in a span is not valid JSON: {error}", record=number)
 
 
-def assembled(records: Iterable[Record | TraceError], source: str) -> Iterator[Trace | TraceError]:
-    """Every run among the events; a TraceError in place of each event that cannot be read."""
+def assembled(
+    records: Callable[[], Iterable[Record | TraceError]], source: str
+) -> Iterator[Trace | TraceError]:
+    """Every run among the events, after its last event; a TraceError in place of each event that is none.
+
+    The events are gone through twice, so that a run is held no longer than needed, and yet has what was said
+    after its end: a forked process may have ended it.
+    """
+    last, count = _last_events(records())
     runs: dict[str, _Run] = {}
-    ended: set[str] = set()
     names: Counter[str] = Counter()
-    for record in records:
+    for index, record in enumerate(islice(records(), count)):  # the file may have grown
         if isinstance(record, TraceError):
             yield TraceError(record.message, source=source, record=record.record)
             continue
         try:
             event, key = _event(record.value)
-            if key in ended:
-                raise TraceError("the run of this event has ended before")
-            if key not in runs:
-                name = str(record.value.get("name", key)) if event == "begin" else key
-                names[name] += 1
-                runs[key] = _Run(name if names[name] == 1 else f"{name}#{names[name]}")
-            runs[key].take(event, record)
         except TraceError as error:
             yield TraceError(error.message, source=source, record=record.number)
             continue
-        if event == "end":
-            ended.add(key)
+        if key not in runs:
+            name = str(record.value.get("name", key)) if event == "begin" else key
+            names[name] += 1
+            runs[key] = _Run(name if names[name] == 1 else f"{name}#{names[name]}")
+        try:
+            runs[key].take(event, record)
+        except TraceError as error:
+            yield TraceError(error.message, source=source, record=record.number)
+        if last.get(key) == index:
             yield runs.pop(key).trace()
-    for run in runs.values():
-        run.warnings.append("the recording has no end: the run was cut off or is still going on")
+    for run in runs.values():  # of a file that was cut meanwhile
         yield run.trace()
+
+
+def _last_events(records: Iterable[Record | TraceError]) -> tuple[dict[str, int], int]:
+    """Where the last event of each run stands, and how many records there are."""
+    last: dict[str, int] = {}
+    count = 0
+    for record in records:
+        if isinstance(record, Record):
+            with suppress(TraceError):
+                _, key = _event(record.value)
+                last[key] = count
+        count += 1
+    return last, count
 
 
 def _event(value: Any) -> tuple[str, str]:
@@ -92,7 +113,9 @@ class _Run:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.begun = False
+        self.begun = self.ended = False
+        self.late = 0
+        """Events after the first end."""
         self.about: dict[str, Any] = {}
         self.steps: list[Step] = []
         self.warnings: list[str] = []
@@ -109,6 +132,8 @@ class _Run:
         except msgspec.ValidationError as error:
             raise TraceError(f"not an event of a recording: {error}") from None
         finally:
+            self.late += self.ended
+            self.ended = self.ended or event == "end"
             self.begun = self.begun or event == "begin"
             self.warnings += record.warnings
             if event == "end" and (wrong := record.value.get("error")) is not None:
@@ -118,6 +143,11 @@ class _Run:
         """The run as far as it is known."""
         if not self.begun:
             self.warnings.append("the begin of the recording is missing: name, task and gold are not known")
+        if not self.ended:
+            self.warnings.append("the recording has no end: the run was cut off or is still going on")
+        if self.late:
+            stand = f"{self.late} events stand" if self.late > 1 else "an event stands"
+            self.warnings.append(f"{stand} after the end of the run: another process may have ended it")
         plain = {"id": self.name, "steps": [], **self.about}
         trace = msgspec.convert(plain, Trace)
         return replace(trace, steps=tuple(self.steps), warnings=tuple(self.warnings))

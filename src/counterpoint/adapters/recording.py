@@ -8,13 +8,14 @@ Sample, three lines::
      "step": {"id": "s1", "agent": "solver", "text": "The answer is 4.", "ended_at": 2.0}}
     {"schema": "counterpoint.recording/1", "event": "end", "run": "5f0c", "at": 3.0, "answer": "4"}
 
-A step is one of the native format. A run is given when it ends; one without an end last, with a
-warning.
+A step is one of the native format. A run is given after its last event; one without an end, and one with
+events after its end, with a warning.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from counterpoint.adapters._recorded import assembled
 from counterpoint.adapters._source import opening, records
@@ -32,4 +33,4 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every run in the file; a TraceError in place of each event that cannot be read."""
-    yield from assembled(records(source), source.name)
+    yield from assembled(partial(records, source), source.name)

@@ -17,16 +17,26 @@ share it, and what `Recording.step` returned for survives the end of the process
 Where ``to`` is the address of a running ``counterpoint serve``, each event is sent there as a span, and is in
 its store when `Recording.step` returns. The adapter ``otlp`` reads the same run of it.
 
+A server that is away is tried again for ten seconds; then `Recording.step` raises, because that it returns
+means that the step is kept: steps held back in memory would be lost, without a word, with the process. The
+run stays open, and a program that would rather go on than stop catches the UsageError.
+
+A run does not cross a fork: it is of the process that began it. A child process (of ``os.fork``, of a pool)
+can add nothing to it, since two processes would give one id to two steps, and does not end it either,
+whichever way it leaves the block that it inherited. It may begin runs of its own, in the same file.
+
 A step begins when its turn does. One that is given at once is taken to have begun when the last step ended
 that it heard or that its agent said, else with the run; both times can be given instead.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
 from uuid import uuid4
@@ -42,7 +52,8 @@ __all__ = ["SCHEMA", "Recording", "Turn", "record"]
 
 SCHEMA = "counterpoint.recording/1"
 
-_USAGE = ("tokens_in", "tokens_out", "tokens_cached", "tokens_reasoning", "cost_usd", "model")
+_AMOUNTS = ("tokens_in", "tokens_out", "tokens_cached", "tokens_reasoning", "cost_usd")
+_USAGE = (*_AMOUNTS, "model")
 
 
 def record(
@@ -69,8 +80,14 @@ def record(
     Raises
     ------
     UsageError
-        for a place that cannot be written to, or a value of another type than a trace holds.
+        for a place that cannot be written to (a file that holds anything but a recording is one), a run
+        without a name, or a value of another type than a trace holds.
     """
+    if isinstance(name, str) and not name.strip():
+        raise UsageError("a run has no name: record() takes one first, such as record('my-run')")
+    for label, value in (labels or {}).items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(f"label {label!r} of run {name!r} is {value}: give a finite number, or None")
     about = Trace(
         name,
         (),
@@ -128,6 +145,7 @@ class Turn(Struct):
     """The step, once the turn has ended."""
 
     def __enter__(self) -> Turn:
+        self.run._check_process()
         self.heard = self.run._transfers(self.heard)
         if self.started_at is None:
             self.started_at = time.time()
@@ -138,7 +156,9 @@ class Turn(Struct):
     ) -> None:
         if error is not None and self.error is None:
             self.error = _told(error)
-        self.step = self.run._add(self)
+        if not self.run._inherited:
+            with _raised_first(error):
+                self.step = self.run._add(self)
 
 
 class Recording:
@@ -153,7 +173,9 @@ class Recording:
         self.answer = None
         self.correct = None
         self._about, self._keep_secrets = about, keep_secrets
-        self._key = uuid4().hex
+        self._key = ""
+        self._pid = 0
+        """The process that began the run; 0 before."""
         self._lock = threading.Lock()
         self._place = place(path)
         self._open = False
@@ -168,6 +190,7 @@ class Recording:
             raise UsageError(f"run {self._about.id!r} was recorded already: call record() for each run")
         about = self._plain(self._about)
         self._place.open()
+        self._key, self._pid = uuid4().hex, os.getpid()
         self._began, self._open = time.time(), True
         given = {key: about[key] for key in about if key not in ("schema", "id", "steps")}
         self._write("begin", {"name": about["id"], "at": self._began, **given})
@@ -176,12 +199,19 @@ class Recording:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        with self._lock:
+        if self._inherited:  # the lock may have been held by another thread when the process was forked
+            self._open = False
+            self._place.close()
+            return
+        with self._lock, _raised_first(error):
             try:
                 self._write("end", {"at": time.time(), **self._end(error)})
             finally:
                 self._open = False
                 self._place.close()
+
+    def __reduce__(self) -> str:
+        raise UsageError(f"run {self._about.id!r} stays in the process that began it: it cannot be pickled")
 
     def step(
         self, agent: str, text: str, *, heard: Iterable[Step | Turn | str] = (), **more: Unpack[Said]
@@ -196,7 +226,9 @@ class Recording:
         Raises
         ------
         UsageError
-            for a step heard that is none of this run, a value of another type, or a run that is not open.
+            for a step heard that is none of this run, a value of another type or out of its range, a run
+            that is not open or that another process began, or where the step could not be kept: a full disk,
+            a server that is away.
         """
         turn = Turn(self, agent, text, **more)
         turn.heard = self._transfers(heard)
@@ -205,10 +237,23 @@ class Recording:
     def turn(self, agent: str, *, heard: Iterable[Step | Turn | str] = (), **more: Unpack[Said]) -> Turn:
         """A step that takes time: ``with run.turn("critic", heard=[first]) as turn: turn.text = ...``.
 
-        An exception in the block is recorded as the step's error and raised again. The step itself is
-        ``turn.step`` afterwards; `heard` takes the turn as well.
+        An exception in the block is recorded as the step's error and raised again; where it could not be
+        recorded, a note on it says so. The step itself is ``turn.step`` afterwards; `heard` takes the turn
+        as well.
         """
         return Turn(self, agent, heard=heard, **more)
+
+    @property
+    def _inherited(self) -> bool:
+        """Was the run begun by a process of which this one is a fork?"""
+        return self._pid not in (0, os.getpid())
+
+    def _check_process(self) -> None:
+        if self._inherited:
+            raise UsageError(
+                f"run {self._about.id!r} does not cross a fork: return what was said to process {self._pid}, "
+                "which began it, or begin a run of its own in this one"
+            )
 
     def _transfers(self, heard: Iterable[Any]) -> tuple[Any, ...]:
         """Ids of the steps heard, each one of this run."""
@@ -222,13 +267,21 @@ class Recording:
             raise UsageError(f"a turn of {heard.agent!r} that has not ended cannot be heard yet")
         name = step.id if isinstance(step, Step) else step
         when = self._ended.get(name) if isinstance(name, str) else None
-        if when is None or (isinstance(step, Step) and step.ended_at != when):
+        strange = isinstance(heard, Turn) and heard.run is not self
+        if strange or (isinstance(step, Step) and (when is None or step.ended_at != when)):
+            raise UsageError(
+                f"heard {name!r} is a step of another run, not of {self._about.id!r}: "
+                "give what step() of this run returned"
+            )
+        if when is None:
             there = ", ".join(list(self._ended)[-8:]) or "none yet"
             raise UsageError(f"heard {name!r} is no step of run {self._about.id!r}; its last steps: {there}")
-        return name
+        return str(name)
 
     def _add(self, turn: Turn) -> Step:
         """Writes the step that the turn has become."""
+        self._check_process()
+        _check(turn, self._about.id)
         with self._lock:
             sources: Any = turn.heard
             ended = time.time() if turn.ended_at is None else turn.ended_at
@@ -282,6 +335,30 @@ class Recording:
             raise UsageError(f"run {self._about.id!r} is not open: use it in its with statement")
         line = msgspec.json.encode({"schema": SCHEMA, "event": event, "run": self._key, **told})
         self._place.write(self._key, line)
+
+
+def _check(turn: Turn, run: str) -> None:
+    """Refuses what a trace could hold, and no metric use: NaN would be read back as unknown."""
+    if isinstance(turn.agent, str) and not turn.agent.strip():
+        raise UsageError(f"a step of run {run!r} has no agent: give the name of who said it")
+    for key in (*_AMOUNTS, "started_at", "ended_at"):
+        value = getattr(turn, key)
+        if isinstance(value, int | float) and (not math.isfinite(value) or (key in _AMOUNTS and value < 0)):
+            least = "a number from 0" if key in _AMOUNTS else "seconds since the epoch"
+            raise UsageError(
+                f"{key} of a step of {turn.agent!r} is {value}: give {least}, or None where it is not known"
+            )
+
+
+@contextmanager
+def _raised_first(error: BaseException | None) -> Iterator[None]:
+    """Keeps what cannot be recorded of a failed block from hiding why the block failed: it becomes a note."""
+    try:
+        yield
+    except UsageError as wrong:
+        if error is None:
+            raise
+        error.add_note(str(wrong))
 
 
 def _told(error: BaseException) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from counterpoint.errors import UsageError
+from counterpoint.secrets import mask
 
 __all__ = ["ATTRIBUTE", "Place", "place"]
 
@@ -20,6 +22,16 @@ ATTRIBUTE = "counterpoint.recording"
 
 PATIENCE_S = 60.0
 """How long a server may say that it is too busy before a recording fails."""
+
+AWAY_S = 10.0
+"""How long a server may be away: restarted, or behind a connection that breaks."""
+
+_BUSY = (429, 502, 503, 504)  # the answers after which OTLP asks for the same request again
+
+_ADDRESS = re.compile(r"(?:[\w.-]+|\[[0-9a-fA-F:.]+\]):\d+(?:/.*)?", re.DOTALL)
+_OPENING = b'{"schema":"counterpoint.recording/'
+_EVENT = re.compile(rb'\{.*"schema"\s*:\s*"counterpoint\.recording/')
+_HEAD = 64 * 1024
 
 _BINARY = getattr(os, "O_BINARY", 0)  # of Windows, which else writes a line's end as two characters
 
@@ -39,8 +51,12 @@ class Place(Protocol):
 
 def place(path: str) -> Place:
     """The place that a user calls ``path``."""
-    if path.startswith(("http://", "https://")):
+    if path.lower().startswith(("http://", "https://")):
         return _Server(path)
+    if _ADDRESS.fullmatch(path):
+        raise UsageError(
+            f"{path}: an address begins with its scheme: to='http://{path}' (a file of that name: './{path}')"
+        )
     if "://" in path or path.endswith((".gz", ".parquet")):
         raise UsageError(f"{path}: a recording is written to a JSONL file, such as recording.jsonl")
     return _File(path)
@@ -58,9 +74,24 @@ class _File:
     def open(self) -> None:
         with self._told():
             self._file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _BINARY, 0o666)
-            if os.lseek(self._file, 0, os.SEEK_END):
-                os.lseek(self._file, -1, os.SEEK_END)
-                self._torn = os.read(self._file, 1) != b"\n"
+        try:
+            with self._told():
+                self._look()
+        except UsageError:
+            self.close()
+            raise
+
+    def _look(self) -> None:
+        """Refuses a file of something else; a first line that was cut off is one of ours."""
+        line = os.read(self._file, _HEAD).lstrip().partition(b"\n")[0]
+        if not (_OPENING.startswith(line) or _EVENT.match(line)):
+            found = mask(line.decode("utf-8", "replace"))[:40].rstrip()
+            raise UsageError(
+                f"{self._path}: is no recording: its first line is {found!r}: give a new or an empty file"
+            )
+        if os.lseek(self._file, 0, os.SEEK_END):
+            os.lseek(self._file, -1, os.SEEK_END)
+            self._torn = os.read(self._file, 1) != b"\n"
 
     def write(self, run: str, line: bytes) -> None:
         """Adds the line in one piece, so that it stands alone whoever else writes."""
@@ -89,6 +120,10 @@ class _Server:
         parts = urlsplit(url)
         if not parts.hostname:
             raise UsageError(f"{url}: names no host: give the address that `counterpoint serve` tells")
+        try:
+            _ = parts.port
+        except ValueError:
+            raise UsageError(f"{url}: names no port: a port is a number up to 65535") from None
         self._url = url
         self._path = f"{parts.path.rstrip('/').removesuffix('/v1/traces')}/v1/traces"
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
@@ -99,7 +134,7 @@ class _Server:
         self._spans = 0
 
     def open(self) -> None:
-        with self._told():
+        with self._told():  # at once: before the team begins nothing is lost, and the address may be wrong
             self._connection.connect()
 
     def write(self, run: str, line: bytes) -> None:
@@ -108,12 +143,10 @@ class _Server:
         body = json.dumps(_request(run, self._spans, line)).encode()
         until = time.monotonic() + PATIENCE_S
         while True:
-            with self._told():
-                answer = self._answer(body)
-                told = answer.read()
-            if answer.status == 200 and not json.loads(told or b"{}").get("partialSuccess"):
+            answer, told = self._answer(body)
+            if answer.status == 200 and _taken(told):
                 return
-            if answer.status not in (429, 503) or time.monotonic() > until:
+            if answer.status not in _BUSY or time.monotonic() > until:
                 reason = " ".join(told.decode("utf-8", "replace").split())[:300]
                 raise UsageError(f"{self._url}: did not take the event: {answer.status} {reason}")
             wait = answer.headers.get("Retry-After", "1")
@@ -122,15 +155,26 @@ class _Server:
     def close(self) -> None:
         self._connection.close()
 
-    def _answer(self, body: bytes) -> HTTPResponse:
-        """The answer; a connection that the server closed meanwhile is made anew, once."""
-        try:
-            self._connection.request("POST", self._path, body, self._headers)
-            return self._connection.getresponse()
-        except (HTTPException, ConnectionError):
-            self._connection.close()
-            self._connection.request("POST", self._path, body, self._headers)
-            return self._connection.getresponse()
+    def _answer(self, body: bytes) -> tuple[HTTPResponse, bytes]:
+        """The answer and its body.
+
+        A connection that fails is made anew: at once, since the server may have closed it meanwhile, and then
+        ever later until the server was away for `AWAY_S`.
+        """
+        until, wait = 0.0, 0.0
+        with self._told():
+            while True:
+                try:
+                    self._connection.request("POST", self._path, body, self._headers)
+                    answer = self._connection.getresponse()
+                    return answer, answer.read()
+                except (OSError, HTTPException):
+                    self._connection.close()
+                    until = until or time.monotonic() + AWAY_S
+                    if wait and time.monotonic() > until:
+                        raise
+                time.sleep(wait)
+                wait = min(2 * wait + 0.1, 2.0)
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -142,6 +186,15 @@ class _Server:
             raise UsageError(
                 f"{self._url}: cannot be reached: {reason}; is `counterpoint serve` running?"
             ) from error
+
+
+def _taken(told: bytes) -> bool:
+    """Does the body of an answer of 200 say that the span is stored? Another kind of server says anything."""
+    try:
+        said = json.loads(told or b"{}")
+    except ValueError:
+        return False
+    return isinstance(said, dict) and not said.get("partialSuccess")
 
 
 def _request(run: str, number: int, line: bytes) -> dict[str, Any]:
