@@ -5,6 +5,7 @@ CounterpointError
 ├── GraphError (ValueError)       an array that is not the graph it should be: a cycle, a wrong shape
 ├── TraceError                    a record or file that could not be read; the rest of the input still is
 ├── ModelError (RuntimeError)     an embedder, judge or chat model that cannot do its work
+│   └── ModelUnavailable          an endpoint that will answer no further call either
 ├── BudgetExceeded                a further model call would go beyond what the user wants to spend
 └── MissingExtra (ImportError)    a feature whose optional packages are not installed; names the extra
 """
@@ -17,6 +18,7 @@ __all__ = [
     "GraphError",
     "MissingExtra",
     "ModelError",
+    "ModelUnavailable",
     "TraceError",
     "UsageError",
 ]
@@ -36,6 +38,10 @@ class GraphError(CounterpointError, ValueError):
 
 class ModelError(CounterpointError, RuntimeError):
     """An embedder, judge or chat model that is missing, not what it should be, or of no use."""
+
+
+class ModelUnavailable(ModelError):
+    """An endpoint that will answer no further call either: key refused, nothing left to spend, a long pause."""
 
 
 class BudgetExceeded(CounterpointError):

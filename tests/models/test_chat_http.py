@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from counterpoint.contracts import Reply
-from counterpoint.errors import ModelError, UsageError
+from counterpoint.errors import ModelError, ModelUnavailable, UsageError
 from counterpoint.models import chat_http
 from counterpoint.models.chat_http import ChatHTTP
 from counterpoint.models.scripted import Fault, ScriptedServer, Turn, scripted_server
@@ -311,3 +311,23 @@ def test_a_reply_that_quotes_the_key_does_not_hold_it(waits, monkeypatch):
 def test_a_timeout_that_cannot_be_is_named(seconds):
     with pytest.raises(UsageError, match="timeout is a number of seconds above 0"):
         ChatHTTP("m", base_url="http://127.0.0.1:9/v1", timeout_s=seconds)
+
+
+@pytest.mark.parametrize(
+    ("fault", "closed"),
+    [
+        (Fault(status=401), True),
+        (Fault(status=402), True),
+        (Fault(status=403), True),
+        (Fault(status=403, body='{"error": {"message": "flagged", "metadata": {"reasons": ["x"]}}}'), False),
+        (Fault(status=429, body='{"error": {"message": "no", "code": "insufficient_quota"}}'), True),
+        (Fault.rate_limited(3600), True),
+        (Fault.rate_limited(1), False),
+        (Fault(status=400), False),
+        (Fault.server_error(), False),
+    ],
+)
+def test_an_endpoint_that_will_answer_no_further_call_is_told_from_one_call_that_failed(waits, fault, closed):
+    with scripted_server(fault) as server, pytest.raises(ModelError) as raised:
+        asked(server, waits, retries=1)
+    assert isinstance(raised.value, ModelUnavailable) is closed

@@ -14,7 +14,9 @@ What counts
 -----------
 * Tried again, after waits that double and jitter and are never shorter than ``Retry-After``: HTTP 408, 409,
   429 and 5xx; refused, broken and silent connections; answers that are no chat completion.
-  Not tried again: other 4xx, an exhausted quota, a wait of more than `LONGEST_WAIT_S`.
+  Not tried again: other 4xx.
+* A ModelUnavailable, for a run to stop: HTTP 401, 402, 403, an exhausted quota, a wait of more than
+  `LONGEST_WAIT_S`. A 403 that names reasons of moderation is about one prompt only.
 * A refusal is a reply with finish reason ``refusal``; a reply cut short says so by its finish reason, too.
 * Tokens (cached and reasoning ones too) and cost are those of the attempt that succeeded, as the server says;
   what it does not say, and numbers that cannot be, are None.
@@ -35,7 +37,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from counterpoint.contracts import Reply
-from counterpoint.errors import ModelError, UsageError
+from counterpoint.errors import ModelError, ModelUnavailable, UsageError
 from counterpoint.secrets import mask
 from counterpoint.trace import parse_json
 
@@ -56,6 +58,7 @@ _SHORTEST_KEY = 6
 """What stands in for a key ("none", "x") may also be a word of the message."""
 _OURS = frozenset({"messages", "model", "n", "stream"})
 _AGAIN = frozenset({408, 409, 429})
+_CLOSED = frozenset({401, 402, 403})
 
 
 @dataclass
@@ -117,7 +120,8 @@ class ChatHTTP:
             if not outcome.again or attempt >= self.retries:
                 tried = f" (tried {attempt + 1} times)" if attempt else ""
                 where = urlsplit(self.base_url).netloc
-                raise ModelError(f"model {self.model!r} at {where}: {outcome.what}{tried}")
+                kind = ModelUnavailable if outcome.closed else ModelError
+                raise kind(f"model {self.model!r} at {where}: {outcome.what}{tried}")
             self.wait(outcome.pause(attempt))
             attempt += 1
         return outcome
@@ -150,12 +154,15 @@ class ChatHTTP:
 
     def _refused(self, error: APIStatusError) -> _Failure:
         status, asked_s = error.status_code, _retry_after(error.response.headers)
-        told = error.body.get("message") if isinstance(error.body, dict) else None
-        what = f"HTTP {status}: {self._quote(told or error.message)}"
+        body = error.body if isinstance(error.body, dict) else {}
+        what = f"HTTP {status}: {self._quote(body.get('message') or error.message)}"
         if asked_s is not None and asked_s > LONGEST_WAIT_S:
-            return _Failure(f"{what}; it asks to wait {asked_s:.0f} s", again=False)
-        again = (status in _AGAIN or status >= 500) and error.code != "insufficient_quota"
-        return _Failure(what, again, asked_s)
+            return _Failure(f"{what}; it asks to wait {asked_s:.0f} s", again=False, closed=True)
+        details = body.get("metadata")
+        moderated = isinstance(details, dict) and "reasons" in details  # as OpenRouter says it
+        if error.code == "insufficient_quota" or (status in _CLOSED and not moderated):
+            return _Failure(what, again=False, closed=True)
+        return _Failure(what, status in _AGAIN or status >= 500, asked_s)
 
     def _quote(self, told: object) -> str:
         """What somebody else said, on one line, short, and without the key."""
@@ -175,6 +182,8 @@ class _Failure:
     """Another attempt may go better."""
     asked_s: float | None = None
     """How long the server asks to wait."""
+    closed: bool = False
+    """Further calls will fare no better."""
 
     def pause(self, attempt: int) -> float:
         """Seconds before the next attempt."""
