@@ -22,7 +22,7 @@ from counterpoint.engine import live
 from counterpoint.engine.live import Scorer, read_run, score_run
 from counterpoint.errors import UsageError
 from counterpoint.scores import plain
-from counterpoint.store import Run, Span, Store
+from counterpoint.store import Run, Span, Store, StoreFault
 from counterpoint.trace import Step, Trace
 from counterpoint.view.server.limits import Limits
 from counterpoint.view.server.spans import decode
@@ -240,6 +240,37 @@ def test_what_goes_wrong_with_one_run_is_its_error_and_the_next_one_is_scored(
         good = until(store, f"{1:032x}", is_scored)
     assert (bad.state, bad.error) == ("unreadable", error)
     assert good.values["agents"] == 3
+
+
+@pytest.mark.slow
+def test_a_store_that_cannot_be_read_is_told_in_one_line_and_waited_for(
+    store: Store, capfd: pytest.CaptureFixture[str], tmp_path: Path
+):
+    store.add_spans(under(1, spans(DESK)))
+    Path(store.path).rename(tmp_path / "away.db")
+    told = ""
+    with scorer(store):
+        end = time.monotonic() + WAIT_S
+        while "\n" not in told and time.monotonic() < end:
+            told += capfd.readouterr().err
+            time.sleep(0.05)
+        assert told == f"counterpoint: scoring waits: {store.path}: is not there\n"
+        (tmp_path / "away.db").rename(store.path)
+        until(store, f"{1:032x}", is_scored)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_fault_of_the_store_is_not_the_run_s(store: Store):
+    store.add_spans(under(1, spans(DESK)))
+    run = store.run(f"{1:032x}")
+    assert run is not None
+
+    def score(_: Store, run_id: str) -> None:
+        raise StoreFault("store.db: is locked by another program")
+
+    with pytest.raises(StoreFault):
+        live._score_safely(store, run, score)
+    assert store.run(run.id) == run
 
 
 @pytest.mark.slow

@@ -98,6 +98,13 @@ def test_a_run_is_due_when_it_was_quiet_for_so_long(store):
     assert store.due(5, now=now + 6) == [trace_id(1)]
 
 
+def test_of_runs_that_are_due_the_newest_comes_first(store):
+    for number in (2, 3, 1):
+        store.add_spans([span(number)])
+    store.add_spans([span(2, 2)])
+    assert store.due(0, now=time.time() + 1) == [trace_id(1), trace_id(3), trace_id(2)]
+
+
 def test_spans_that_came_while_a_run_was_scored_keep_it_due(store):
     store.add_spans([span(1)])
     store.add_spans([span(1, 2)])

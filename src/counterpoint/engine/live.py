@@ -9,7 +9,8 @@ Conventions
 * Scoring is a child process that shares nothing with the receiver but the store. What ends it, or takes more
   than ``limit_s``, becomes the ``error`` of the run that it was at; a new one scores the next runs.
 * Large runs have a second child, started when one is due, so that small ones do not wait for them.
-* A child ends with its parent, however that ends.
+* A child ends with its parent, however that ends. While the store cannot be read or written, it tells so
+  once, and waits.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import io
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -39,7 +41,7 @@ from counterpoint.metrics.claim_metrics import OPTIONS
 from counterpoint.metrics.outcome import last_word
 from counterpoint.models.embed import TextEmbedder
 from counterpoint.models.embed import embedder as load_embedder
-from counterpoint.store import Run, Store
+from counterpoint.store import Run, Store, StoreFault
 from counterpoint.trace import Trace
 
 __all__ = ["LIMIT_S", "QUIET_S", "Scorer", "read_run", "score_run"]
@@ -56,7 +58,11 @@ MOST_CLAIM_STEPS = 2000
 
 _HEAD = 64 * 1024
 _BATCH = 50
-"""Runs looked at in one go, the longest quiet of all that are due; among these the smallest come first."""
+"""Runs looked at in one go, the newest of all that are due; among these the smallest come first."""
+_LOOK_AGAIN_S = 2.0
+"""So long the others of them are scored before it is looked what is due by now."""
+_FAULT_S = 2.0
+"""How long a child waits where the store cannot be read or written."""
 
 _Score = Callable[[Store, str], None]
 _At = tuple[str, int]
@@ -255,7 +261,7 @@ class Scorer:
     def _fail(self, run_id: str, revision: int, fault: str) -> None:
         with (
             contextlib.suppress(CounterpointError),  # then the run stays due
-            Store(self._path, keep_secrets=self._keep_secrets) as store,
+            Store(self._path, keep_secrets=self._keep_secrets, create=False) as store,
         ):
             store.keep(run_id, revision, traces=[], rows=[], error=fault)
 
@@ -274,21 +280,39 @@ def _work(
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if hasattr(os, "nice"):
         os.nice(5)  # the receiver comes first
-    resting: dict[str, float] = {}
-    with Store(path, keep_secrets=keep_secrets) as store:
-        while True:
-            mine, others = _due(store, quiet_s, resting, large=large)
-            for run in mine:
-                told.send((run.id, run.revision))
-                begun = time.monotonic()
-                _score_safely(store, run, score)
-                ended = time.monotonic()
-                resting[run.id] = 2 * ended - begun
-                told.send(None)
-            if large and not mine and not resting:
+    said = ""
+    while True:
+        try:
+            with Store(path, keep_secrets=keep_secrets, create=False) as store:
+                _score_due(told, store, quiet_s, score, large=large)
                 return
-            if others and not large:
-                told.send(_LARGE_DUE)
+        except StoreFault as error:
+            told.send(None)
+            if str(error) != said:
+                said = str(error)
+                print(f"counterpoint: scoring waits: {said}", file=sys.stderr, flush=True)
+            time.sleep(_FAULT_S)
+
+
+def _score_due(told: Connection, store: Store, quiet_s: float, score: _Score, *, large: bool) -> None:
+    resting: dict[str, float] = {}
+    while True:
+        mine, others = _due(store, quiet_s, resting, large=large)
+        looked = time.monotonic()
+        for run in mine:
+            told.send((run.id, run.revision))
+            begun = time.monotonic()
+            _score_safely(store, run, score)
+            ended = time.monotonic()
+            resting[run.id] = 2 * ended - begun
+            told.send(None)
+            if ended - looked > _LOOK_AGAIN_S:
+                break
+        if large and not mine and not resting:
+            return
+        if others and not large:
+            told.send(_LARGE_DUE)
+        if not mine:
             time.sleep(min(max(quiet_s / 4, 0.02), 1.0))
 
 
@@ -296,6 +320,8 @@ def _score_safely(store: Store, run: Run, score: _Score) -> None:
     """What goes wrong with one run is kept as its error, and is no reason not to score the others."""
     try:
         score(store, run.id)
+    except StoreFault:  # says nothing of the run, which stays due
+        raise
     except CounterpointError as error:
         store.keep(run.id, run.revision, traces=[], rows=[], error=str(error))
     except Exception as error:

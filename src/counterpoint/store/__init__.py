@@ -10,11 +10,11 @@
 
 from __future__ import annotations
 
-from counterpoint.store.database import default_path
+from counterpoint.store.database import StoreFault, default_path
 from counterpoint.store.keeping import Added
 from counterpoint.store.pruning import Pruned
 from counterpoint.store.records import Run, Runs, Span
 from counterpoint.store.store import Store
 from counterpoint.store.writer import StoreFull
 
-__all__ = ["Added", "Pruned", "Run", "Runs", "Span", "Store", "StoreFull", "default_path"]
+__all__ = ["Added", "Pruned", "Run", "Runs", "Span", "Store", "StoreFault", "StoreFull", "default_path"]

@@ -5,7 +5,10 @@ Conventions
 * WAL: readers and the one writer of a moment never wait for each other, in any number of processes.
 * ``synchronous=FULL``: what was committed is on the disk. Freed pages go back to the file system in small
   pieces (``auto_vacuum=INCREMENTAL``), so that pruning never locks the file for long.
-* The file is readable by its owner only: it holds prompts.
+* The file is readable by its owner only: it holds prompts. Only `open_database` makes one.
+* A file that is deleted, replaced or emptied under an open store is noticed before anything is acknowledged
+  (`Place`): on the disk, what is written to a deleted file is nowhere.
+* Where the file cannot be written and was closed, it is read as it is, without a log (``immutable``).
 """
 
 from __future__ import annotations
@@ -16,15 +19,25 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import platformdirs
 
 from counterpoint.errors import UsageError
-from counterpoint.store.migrations import migrate, version
+from counterpoint.store.migrations import MIGRATIONS, migrate, version
 
-__all__ = ["BUSY_S", "Readers", "begin_writing", "connect", "default_path", "open_database", "told"]
+__all__ = [
+    "BUSY_S",
+    "Place",
+    "Readers",
+    "StoreFault",
+    "begin_writing",
+    "connect",
+    "default_path",
+    "open_database",
+    "told",
+]
 
 BUSY_S = 30.0
 """How long a write waits for another process's to end."""
@@ -39,10 +52,14 @@ def default_path() -> Path:
     return Path(named) if named else Path(platformdirs.user_data_dir("counterpoint")) / "store.db"
 
 
-def open_database(path: str) -> sqlite3.Connection:
+class StoreFault(UsageError):
+    """The file cannot be read or written, now or at all: no fault of what was to be read or written."""
+
+
+def open_database(path: str, *, create: bool = True) -> sqlite3.Connection:
     """A connection that may write, to a file that is created and migrated where need be."""
     with told(path):
-        _create(path)
+        _create(path, create)
         database = connect(path)
         try:
             database.execute(f"PRAGMA page_size = {PAGE_BYTES}")
@@ -56,23 +73,110 @@ def open_database(path: str) -> sqlite3.Connection:
         return database
 
 
-def _create(path: str) -> None:
+def _create(path: str, create: bool) -> None:
     try:
+        if not create:
+            os.stat(path)
+            return
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileNotFoundError:
+        raise StoreFault(f"{path}: is not there") from None
     except OSError as error:
-        raise UsageError(f"{path}: could not be created: {error.strerror or error}") from None
+        raise StoreFault(f"{path}: could not be created: {error.strerror or error}") from None
 
 
-def connect(path: str) -> sqlite3.Connection:
-    """A connection that any thread may use, one at a time; transactions are begun by hand."""
-    database = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+def connect(path: str, *, immutable: bool = False) -> sqlite3.Connection:
+    """A connection that any thread may use, one at a time; transactions are begun by hand.
+
+    The file has to be there. ``immutable``: it is read without looking for those who write to it.
+    """
+    uri = Path(os.path.abspath(path)).as_uri() + ("?mode=ro&immutable=1" if immutable else "?mode=rw")
+    database = sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+    if immutable:
+        return database
     database.execute("PRAGMA synchronous = FULL")
     database.execute("PRAGMA secure_delete = FAST")  # pruned pages are given back, not written with zeros
     database.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
     database.execute(f"PRAGMA journal_size_limit = {CHECKPOINT_PAGES * PAGE_BYTES}")
     return database
+
+
+class Place:
+    """The file of an open store: whether it may be written, and is still the one that was opened."""
+
+    def __init__(self, path: str) -> None:
+        """Before the file is opened; a StoreFault where it cannot be written and not be read either."""
+        self.path = path
+        self._log = f"{os.path.realpath(path)}-wal"  # SQLite puts it beside the file that a link leads to
+        self.immutable = _sealed(path, self._log)
+        self._opened: list[tuple[int, int] | None] = []
+
+    def open(self, *, create: bool) -> sqlite3.Connection:
+        """The connection that writes, where that may be; the first to be opened."""
+        if not self.immutable:
+            database = open_database(self.path, create=create)
+            self._opened = [_identity(name) for name in self._names()]
+            return database
+        with told(self.path), closing(self.connect()) as database:
+            if version(database, self.path) < len(MIGRATIONS):
+                raise StoreFault(
+                    f"{self.path}: was written by an older counterpoint: make the file and its folder "
+                    "writable once, so that it is brought up to date"
+                )
+        return self.connect()
+
+    def connect(self) -> sqlite3.Connection:
+        """A further connection."""
+        return connect(self.path, immutable=self.immutable)
+
+    def check(self) -> None:
+        """A StoreFault where the path is not the file that was opened: what is written now would be lost."""
+        if self.immutable:
+            return
+        for name, opened in zip(self._names(), self._opened, strict=True):
+            found = _identity(name)
+            if found == opened:
+                continue
+            if found is None:
+                raise StoreFault(
+                    f"{name}: was deleted or moved while the store was open: put it back, or restart to "
+                    "begin a new one"
+                )
+            raise StoreFault(f"{name}: another file took its place: restart to use that one")
+        if not os.path.getsize(self.path):
+            raise StoreFault(
+                f"{self.path}: was emptied by another program: put a copy there, or delete it, and restart"
+            )
+
+    def _names(self) -> tuple[str, str]:
+        return self.path, self._log
+
+
+def _identity(name: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(name)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _sealed(path: str, log: str) -> bool:
+    """Can the file only be read? A StoreFault where not even that, since others may be writing to it."""
+    folder = os.path.dirname(log)
+    if not os.path.isfile(path) or (_writable(path) and _writable(folder)):
+        return False
+    if os.path.exists(log) and os.path.getsize(log):
+        raise StoreFault(
+            f"{path}: the folder {folder}, and the file, has to be writable, also to read it, while there is "
+            f"{os.path.basename(log)}: a program has the store open, or did not end as it should"
+        )
+    return True
+
+
+def _writable(name: str) -> bool:
+    return os.access(name, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 _FAULTS = (
@@ -95,8 +199,8 @@ def told(path: str) -> Iterator[None]:
     except sqlite3.Error as error:
         for sign, meaning in _FAULTS:
             if sign in str(error):
-                raise UsageError(f"{path}: {meaning}") from None
-        raise UsageError(f"{path}: the database failed: {error}") from None
+                raise StoreFault(f"{path}: {meaning}") from None
+        raise StoreFault(f"{path}: the database failed: {error}") from None
 
 
 def begin_writing(database: sqlite3.Connection) -> None:
@@ -120,8 +224,8 @@ def begin_writing(database: sqlite3.Connection) -> None:
 class Readers:
     """Connections that only read, each used by one thread at a time and kept for the next."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, place: Place) -> None:
+        self._place, self._path = place, place.path
         self._idle: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         self._closed = False
@@ -132,6 +236,7 @@ class Readers:
         with told(self._path):
             database = self._take()
             try:
+                self._place.check()
                 database.execute("BEGIN")
                 yield database
             finally:
@@ -142,10 +247,11 @@ class Readers:
     def _take(self) -> sqlite3.Connection:
         with self._lock:
             if self._closed:
-                raise UsageError(f"{self._path}: the store is closed")
+                raise StoreFault(f"{self._path}: the store is closed")
             if self._idle:
                 return self._idle.pop()
-        database = connect(self._path)
+        self._place.check()
+        database = self._place.connect()
         database.execute("PRAGMA query_only = ON")
         return database
 

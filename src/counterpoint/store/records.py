@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from counterpoint.score import Row
 from counterpoint.scores import plain
-from counterpoint.secrets import mask
+from counterpoint.secrets import mask_value
 from counterpoint.trace import Trace, encode
 
 __all__ = [
@@ -230,11 +230,15 @@ def read_claim(text: bytes) -> dict[str, Any]:
 
 
 def _written(value: Any, keep_secrets: bool) -> Any:
+    cleaned = _cleaned(value)
+    return cleaned if keep_secrets else mask_value("", cleaned)
+
+
+def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
-        value = clean(value)
-        return value if keep_secrets else mask(value)
+        return clean(value)
     if isinstance(value, Mapping):
-        return {clean(str(key)): _written(item, keep_secrets) for key, item in value.items()}
+        return {clean(str(key)): _cleaned(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_written(item, keep_secrets) for item in value]
+        return [_cleaned(item) for item in value]
     return value

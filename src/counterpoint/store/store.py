@@ -22,7 +22,7 @@ from typing import Any
 from counterpoint.errors import UsageError
 from counterpoint.score import Row
 from counterpoint.store import listing
-from counterpoint.store.database import Readers, connect, open_database, told
+from counterpoint.store.database import Place, Readers, told
 from counterpoint.store.keeping import Added, FileTrace, add, file_trace, keep
 from counterpoint.store.pruning import (
     Outdated,
@@ -55,8 +55,11 @@ class Store:
         *,
         max_pending_bytes: int = 64 * 2**20,
         keep_secrets: bool = False,
+        create: bool = True,
     ) -> None:
-        """Open the file, or create it with its folder; a UsageError where that cannot be.
+        """Open the file, or create it with its folder; a StoreFault where that cannot be.
+
+        A file that cannot be written, and that no program has open, is open for reading only.
 
         Parameters
         ----------
@@ -64,15 +67,17 @@ class Store:
         max_pending_bytes : spans that wait to be written hold no more memory than this, in bytes.
         keep_secrets : do not mask values that look like keys in traces, rows and claims. Spans are written
             as they are given: whoever receives them masks them.
+        create : make the file where there is none.
         """
         self.path = os.path.abspath(os.fspath(path))
         self._keep_secrets = keep_secrets
         self._receiver = Receiver()
-        database = open_database(self.path)
-        self._writer = Writer(database, self.path, max_pending_bytes, self._receiver.forget)
-        self._readers = Readers(self.path)
+        self._place = Place(self.path)
+        database = self._place.open(create=create)
+        self._writer = Writer(database, self._place, max_pending_bytes, self._receiver.forget)
+        self._readers = Readers(self._place)
         self._watch = threading.Lock()
-        self._watcher = connect(self.path)
+        self._watcher = self._place.connect()
 
     # --- writing ---------------------------------------------------------------------------------
 
@@ -159,13 +164,13 @@ class Store:
     def due(self, quiet_s: float, *, now: float | None = None) -> list[str]:
         """Runs with spans that are not scored yet and whose last span is ``quiet_s`` seconds old.
 
-        Traces of files are due at once. The longest quiet come first.
+        Traces of files are due at once. What was received last comes first: it is what somebody waits for.
         """
         before = (time.time() if now is None else now) - quiet_s
         with self._readers.snapshot() as database:
             rows = database.execute(
                 """SELECT id FROM runs WHERE revision > scored_revision
-                    AND (updated_at <= ? OR origin <> 'otlp') ORDER BY updated_at, key""",
+                    AND (updated_at <= ? OR origin <> 'otlp') ORDER BY received_at DESC, key DESC""",
                 (before,),
             )
             return [run_id for (run_id,) in rows]
@@ -239,6 +244,7 @@ class Store:
         """A number that changes with every commit, also of other processes; cheap enough to ask often."""
         with self._watch, told(self.path):
             (version,) = self._watcher.execute("PRAGMA data_version").fetchone()
+            self._place.check()
             return int(version)
 
     # --- upkeep ----------------------------------------------------------------------------------
@@ -288,7 +294,7 @@ class Store:
             more = self._writer.do(lambda database: compact_search(database, begin=False))
         while self._writer.do(free_pages):
             pass
-        with told(self.path), closing(connect(self.path)) as database:
+        with told(self.path), closing(self._place.connect()) as database:
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _bytes_on_disk(self) -> int:
@@ -303,7 +309,9 @@ class Store:
         """
         with self._readers.snapshot() as database:
             found = list(problems(database))
-        return found or self._writer.do(search_problem)
+        if found or self._place.immutable:  # looking through the index wants to write
+            return found
+        return self._writer.do(search_problem)
 
     # --- the end ---------------------------------------------------------------------------------
 

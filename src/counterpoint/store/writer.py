@@ -15,8 +15,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from counterpoint.errors import CounterpointError, UsageError
-from counterpoint.store.database import begin_writing, told
+from counterpoint.errors import CounterpointError
+from counterpoint.store.database import Place, StoreFault, begin_writing, told
 
 __all__ = ["StoreFull", "Work", "Writer"]
 
@@ -45,10 +45,11 @@ class Writer:
     """Does work on a connection, in the order it came, in as few commits as there can be."""
 
     def __init__(
-        self, database: sqlite3.Connection, path: str, max_bytes: int, forget: Callable[[], None]
+        self, database: sqlite3.Connection, place: Place, max_bytes: int, forget: Callable[[], None]
     ) -> None:
         """``forget`` is called where what was learned from the database may no longer hold."""
-        self._database, self._path, self._max_bytes, self._forget = database, path, max_bytes, forget
+        self._database, self._place, self._max_bytes, self._forget = database, place, max_bytes, forget
+        self._path = place.path
         self._turn = threading.Condition()
         self._waiting: list[_Job] = []
         self._writing = False
@@ -61,7 +62,7 @@ class Writer:
         job = _Job(work, size)
         with self._turn:
             if self._closed:
-                raise UsageError(f"{self._path}: the store is closed")
+                raise StoreFault(f"{self._path}: the store is closed")
             if refuse and self._bytes and self._bytes + size > self._max_bytes:
                 raise StoreFull(
                     f"{self._path}: {self._bytes:,} bytes wait to be written and {self._max_bytes:,} may: "
@@ -145,6 +146,7 @@ class Writer:
         with told(self._path):
             if self._database.in_transaction:  # Ctrl-C came right after it began
                 self._database.execute("ROLLBACK")
+            self._place.check()
             begin_writing(self._database)
             (version,) = self._database.execute("PRAGMA data_version").fetchone()
         if version != self._version:  # another connection wrote
@@ -158,6 +160,7 @@ class Writer:
             with told(self._path):
                 results = [job.work(database) for job in jobs]
                 database.execute("COMMIT")
+            self._place.check()  # else what is on the disk may be nowhere
         except BaseException:
             self._forget()
             if database.in_transaction:

@@ -448,3 +448,17 @@ def test_what_was_taken_over_http_is_in_the_store(serving, tmp_path: Path):
     assert [
         one.span_id for group in kept.resource_spans for part in group.scope_spans for one in part.spans
     ] == [number.to_bytes(8, "big") for number in (1, 2)]
+
+
+def test_a_store_that_was_deleted_is_503_with_the_reason_until_it_is_back(serving, tmp_path: Path):
+    server = serving()
+    path, away = tmp_path / "store.db", tmp_path / "away.db"
+    for number, (there, code) in enumerate([(True, 200), (False, 503), (True, 200)], 1):
+        if number > 1:
+            (away if there else path).rename(path if there else away)
+        sent = server.ask("POST", "/v1/traces", message(span(number)), content_type=PROTOBUF)
+        health = server.ask("GET", "/healthz")
+        assert (sent.status, health.status, server.ask("GET", "/").status) == (code, code, code)
+        assert there or "was deleted or moved" in told(sent)
+        assert there or "was deleted or moved" in health.text
+    assert server.store.runs().rows[0].spans == 2

@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Route
 
+from counterpoint.errors import CounterpointError
 from counterpoint.store import Store
 from counterpoint.view.server import events, pages
 from counterpoint.view.server.limits import Limits
@@ -55,15 +56,25 @@ def create_app(
     app.include_router(events.router(store))
     app.include_router(pages.router(store))
     app.add_exception_handler(404, _not_found)
+    app.add_exception_handler(405, _not_allowed)
     return app
 
 
 def _health(store: Store) -> Callable[[Request], Response]:
     def health(_: Request) -> Response:
-        store.version()
+        try:
+            store.version()
+        except CounterpointError as error:
+            return PlainTextResponse(f"{error}\n", 503)
         return PlainTextResponse("ok\n")
 
     return health
+
+
+async def _not_allowed(request: Request, error: Exception) -> Response:
+    headers = getattr(error, "headers", None)
+    told = f"{request.method} is not taken here: this can only be read, with GET\n"
+    return PlainTextResponse(told, 405, headers)
 
 
 async def _not_found(request: Request, _: Exception) -> Response:
