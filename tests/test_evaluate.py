@@ -57,6 +57,32 @@ def test_every_undefined_value_has_a_reason_and_no_number():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("metrics", "embedded"),
+    [
+        (["ids"], {"one", "two"}),
+        (["steps"], set()),
+        (["ids(profile=paper)"], set()),  # in the last round nobody hears anybody
+        (["ids", "reasoning_redundancy"], {"one", "two", "alone", "later"}),
+    ],
+)
+def test_no_text_is_embedded_that_no_metric_needs(metrics: list[str], embedded: set[str]):
+    seen: set[str] = set()
+
+    def noting(texts: list[str]) -> np.ndarray:
+        seen.update(texts)
+        return embed(texts)
+
+    two = Step("b", "B", "two", heard=(Transfer("a"),))
+    steps = (Step("a", "A", "one"), two, Step("c", "C", "alone"), Step("d", "D", "later", round=3))
+    silent = Trace("silent", (Step("x", "X", "heard by nobody"), Step("y", "Y", "hears nobody")))
+    cp.evaluate([Trace("t", steps)], metrics, embedder=noting)
+    assert seen == embedded
+    seen.clear()
+    cp.evaluate([silent], ["ids"], embedder=noting)
+    assert not seen
+
+
 def broken(context: Context) -> Score:
     raise ZeroDivisionError("boom\nboom")
 
@@ -148,6 +174,25 @@ def test_the_recorded_grade_counts_unless_graded_anew():
     assert values(cp.evaluate([trace], ["accuracy"])) == {"accuracy": 0}
     assert values(cp.evaluate([trace], ["accuracy"], regrade=True)) == {"accuracy": 1}
     assert values(cp.evaluate([trace], ["accuracy"], gold={"t": "7"})) == {"accuracy": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "recorded", "labels", "value"),
+    [
+        ("The answer is 7.", "9", {}, 1),
+        ("I counted 3 cases.", "7", {}, 1),  # what a system records outweighs a number in passing
+        ("Done.", "7", {}, 1),
+        ("Done: 7 in all.", "9", {"job": "1"}, 1),  # in a run of ours all answers come from texts
+        ("Done.", "7", {"job": "1"}, 0),
+    ],
+)
+def test_grading_anew_reads_the_text_and_keeps_what_only_the_system_recorded(
+    text: str, recorded: str, labels: dict[str, str], value: int
+):
+    steps = (Step("s", "a", text, answer=recorded),)
+    for answer in (recorded, None):
+        trace = Trace("t", steps, gold="7", answer=answer, correct=not value, labels=labels)
+        assert values(cp.evaluate([trace], ["accuracy"], regrade=True)) == {"accuracy": value}
 
 
 def test_the_runs_answer_is_recorded_or_the_decisions_or_the_last_agents():

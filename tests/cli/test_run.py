@@ -306,12 +306,42 @@ def test_temperature_0_and_a_seed_give_the_same_traces_twice(run: Run, data: Pat
     assert {request.body["temperature"] for request in server.requests} == {0.0}
 
 
+def falsify(traces: Path) -> None:
+    """Every answer and grade that is recorded becomes a wrong one; the texts stay."""
+    told = re.sub(r'"answer":(null|"[^"]*")', '"answer":"-999"', traces.read_text())
+    traces.write_text(re.sub(r'"correct":(true|false)', '"correct":false', told))
+
+
+@pytest.mark.parametrize("name", ["single", "debate", "vanilla"])
+def test_grading_anew_reads_every_answer_from_the_texts(run: Run, data: Path, tmp_path: Path, name: str):
+    folder = tmp_path / "r"
+    said = iter(["The answer is 7.", "So it is 8 in all.", "I cannot tell."] * 40)
+    asked = ["-m", "accuracy", "-m", "unparsed", "-m", "upr", "-m", "blame", "-m", "upr_uptake", "--format"]
+    with scripted_server(lambda messages: next(said)) as server:
+        run(*sent(server, data, folder, "--system", name, "--threads", 1, *asked, "json"))
+    before = run("score", folder, *asked, "csv", "-q").out
+    falsify(folder / "traces.jsonl")
+    changed = run("score", folder, *asked, "csv", "-q").out
+    after = run("score", folder, "--regrade", *asked, "csv", "-q").out
+    rows = [
+        [
+            [row[key] for key in ("trace", "metric", "value", "parts")]
+            for row in csv.DictReader(io.StringIO(text))
+        ]
+        for text in (before, changed, after)
+    ]
+    assert rows[0] == rows[2] != rows[1]
+
+
 def test_run_folders_are_scored_anew_compared_and_shown_as_they_are(run: Run, data: Path, tmp_path: Path):
     for name, accuracy in (("worse", 0.0), ("better", 1.0)):
         model = f"simulated(accuracy={accuracy})"
         run("run", "gsm8k", "--data", data, "--model", model, "--system", "debate", "--embedder", "hashing",
             "-o", tmp_path / name)  # fmt: skip
+    falsify(tmp_path / "better" / "traces.jsonl")
+    shown = run("score", tmp_path / "better", "-m", "accuracy", "--format", "json")
     again = run("score", tmp_path / "better", "--regrade", "-m", "accuracy", "--format", "json")
+    assert [row["value"] for row in json.loads(shown.out)["rows"]] == [0.0] * 4
     assert [row["value"] for row in json.loads(again.out)["rows"]] == [1.0] * 4
     both = run("compare", tmp_path / "worse", tmp_path / "better", "-m", "accuracy")
     assert "4 tasks paired, 4 of them by seed too" in both.out

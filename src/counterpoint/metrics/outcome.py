@@ -14,6 +14,9 @@ What counts
 * A run is correct as graded anew where a gold answer was given beside the trace or regrading was asked for;
   else as recorded; else by comparing its answer with its gold answer. Its answer is the recorded one, else
   that of its last decision step, else that of its last agent step.
+* Regrading reads every answer from the texts: what a text commits to outweighs what is recorded. In traces of
+  `counterpoint run` every answer was read from a text, so recorded ones are not looked at; elsewhere a system
+  may record an answer that no text commits to, and that one stays.
 """
 
 from __future__ import annotations
@@ -52,6 +55,9 @@ __all__ = [
     "step_answers",
     "step_correctness",
 ]
+
+_OURS = "job"
+"""A label that every trace of `counterpoint run` has."""
 
 NO_GOLD = "no gold answer: record one with the trace, or give --gold FILE"
 
@@ -115,9 +121,19 @@ def _kind(context: Context) -> str | None:
 
 def step_answer(context: Context, step: Step, *, fallback: bool = False) -> str | None:
     """The answer that a step of any kind commits to, or None; ``fallback``: else the last number it says."""
+    if context.regrade:
+        return _read_anew(context, step.text, step.answer, fallback=fallback)
     if step.answer is not None:
         return step.answer
     return _read(context, step.text, fallback=fallback)
+
+
+def _read_anew(context: Context, text: str, recorded: str | None, *, fallback: bool) -> str | None:
+    """What a text commits to; else what is recorded, if it can have another source; else ``fallback``."""
+    found = _read(context, text, fallback=False)
+    if found is None and _OURS not in context.trace.labels:
+        found = recorded
+    return _read(context, text, fallback=True) if found is None and fallback else found
 
 
 def _read(context: Context, text: str, *, fallback: bool) -> str | None:
@@ -142,6 +158,10 @@ def run_answer(context: Context) -> str | None:
 
 def _run_answer(context: Context) -> str | None:
     trace = context.trace
+    if context.regrade:
+        spoken = _last_spoken(trace)
+        recorded = trace.answer if trace.answer is not None or spoken is None else spoken.answer
+        return _read_anew(context, spoken.text if spoken else "", recorded, fallback=True)
     if trace.answer is not None:
         return trace.answer
     last = _last(trace)
@@ -152,6 +172,15 @@ def _last(trace: Trace) -> Step | None:
     """Who had the last word: the last decision step, else the last agent step."""
     kinds = ("decision", "agent")
     return next((step for kind in kinds for step in reversed(trace.steps) if step.kind == kind), None)
+
+
+def _last_spoken(trace: Trace) -> Step | None:
+    """The same, but for an agent that said nothing: then who spoke before it in its round."""
+    last = _last(trace)
+    if last is None or last.kind == "decision" or last.text.strip():
+        return last
+    spoke = (step for step in reversed(trace.steps) if step.kind == "agent" and step.text.strip())
+    return next((step for step in spoke if step.round == last.round), last)
 
 
 def last_word(context: Context) -> str | None:
