@@ -250,6 +250,9 @@ class Metric:
     """Defaults that a profile changes: ``{"paper": {"tokenizer": "sklearn"}}``."""
     settings: tuple[str, ...] = ()
     """Settings beyond its parameters that can change the number: evidence, embedder, answers, profile."""
+    embeds: Callable[[Context], Sequence[str]] | None = None
+    """``embeds(context)``: texts of the trace that it will embed, so that those of many traces are embedded
+    together; None: it embeds them itself, a trace at a time."""
     resources: Callable[..., Mapping[str, str]] | None = None
     """``resources(**parameters)``: hashes of the files that parameters name, for the signature."""
     bound: Mapping[str, Any] = field(default_factory=dict)

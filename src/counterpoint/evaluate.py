@@ -223,10 +223,6 @@ class _Judge:
                     raise UsageError(f"embedder {settings.embedder!r}: {error}") from None
                 self.embed_missing = f"no embedder: {error}"
                 self.warnings.append(self.embed_missing)
-        # Metrics that ask a judge embed claims, not whole steps.
-        self._reads_steps = any(
-            "embedder" in chosen.needs and "judge" not in chosen.needs for chosen in settings.metrics
-        )
         self._judging: dict[str, tuple[Judge, Decomposer]] = {}
         self.signatures = [_signature(chosen, settings, self.embed) for chosen in settings.metrics]
 
@@ -237,10 +233,8 @@ class _Judge:
             context, matched = self._context(trace)
             contexts.append(context)
             chunk.unmatched += not matched
-        if self.embed is not None and self._reads_steps:
-            texts = [step.text for context in contexts for step in context.graph.steps if step.text.strip()]
-            with suppress(CounterpointError):  # the metrics meet the same error and name it in their rows
-                self.embed.prefetch(texts)
+        if self.embed is not None:
+            self._embed_together(contexts, self.embed)
         for context in contexts:
             trace = context.trace
             chunk.infos.append(
@@ -256,6 +250,12 @@ class _Judge:
                     chunk.warnings.append(f"{trace.id}: could not be looked into: {error}")
             chunk.warnings.extend(f"{trace.id}: {warning}" for warning in trace.warnings)
         return chunk
+
+    def _embed_together(self, contexts: Sequence[Context], embed: TextEmbedder) -> None:
+        """Embed what metrics will ask for, and nothing else: a text takes longer to embed than to score."""
+        with suppress(Exception):  # the metrics meet the same error and name it in their rows
+            told = {chosen.embeds for chosen in self.settings.metrics} - {None}
+            embed.prefetch([text for tell in told if tell for context in contexts for text in tell(context)])
 
     def _context(self, trace: Trace) -> tuple[Context, bool]:
         settings = self.settings

@@ -31,7 +31,7 @@ from counterpoint.metrics.blame import BLAME
 from counterpoint.metrics.costs import costs, repeated_shares
 from counterpoint.metrics.outcome import run_answer, run_correct, run_graded, step_correctness
 from counterpoint.metrics.replay import Recording, recording
-from counterpoint.metrics.similarity import embedding_cosines, same_texts, tfidf_cosines
+from counterpoint.metrics.similarity import embedded_cosines, same_texts, tfidf_cosines
 from counterpoint.metrics.uptake import uptake
 from counterpoint.trace import Step
 
@@ -176,7 +176,7 @@ def _diversity(
     first, second = place[edges[:, 0]], place[edges[:, 1]]
     likeness = [tfidf_cosines(texts, first, second)]
     if context.embed is not None:
-        cosines, _ = embedding_cosines(context.embed(texts), len(texts), first, second)
+        cosines, _ = embedded_cosines(context.embed, texts, first, second)
         likeness.append(np.maximum(cosines, 0.0))
     mean: NDArray[np.float64] = np.mean(likeness, axis=0)
     mean[same_texts(texts, first, second)] = 1.0

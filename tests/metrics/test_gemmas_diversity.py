@@ -132,7 +132,7 @@ def test_a_missing_text_takes_its_pairs_with_it_and_is_not_embedded(absent: str 
     chain = 4, [(0, 1), (1, 2), (2, 3)]
     score = information_diversity(["aa", absent, "bb cc", "bb dd"], chain, (4, []), embed=embed)
     alone = information_diversity(["aa", "bb cc", "bb dd"], (3, [(1, 2)]), (3, []), embed=letters)
-    assert embedded == ["aa", "bb cc", "bb dd"]
+    assert embedded == ["bb cc", "bb dd"]  # "aa" is in no pair any more
     assert score.value == alone.value
     assert (score.parts["pairs"], score.parts["missing"]) == (1, 1)
 
@@ -280,11 +280,16 @@ def test_renaming_nodes_changes_nothing(team: Any, data: st.DataObject):
     assert renamed.value == pytest.approx(score.value, abs=1e-12)
 
 
-def test_pairs_that_do_not_hear_each_other_do_not_matter():
-    vectors = [[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]
-    one = information_diversity(["aa", "bb", "cc"], (3, [(0, 1)]), (3, []), embed=fixed(*vectors))
-    vectors[2] = [0.6, 0.8]
-    assert information_diversity(["aa", "bb", "cc"], (3, [(0, 1)]), (3, []), embed=fixed(*vectors)) == one
+def test_a_text_in_no_pair_is_not_embedded():
+    embedded: list[str] = []
+
+    def embed(texts: list[str]) -> NDArray[np.floating]:
+        embedded.extend(texts)
+        return np.array([[1.0, 0.0], [0.8, 0.6]])
+
+    score = information_diversity(["cc", "bb", "aa"], (3, [(0, 2)]), (3, []), embed=embed)
+    assert embedded == ["cc", "aa"]
+    assert score.parts["semantic"] == pytest.approx(0.2)
 
 
 # --- the curve -----------------------------------------------------------------------------------

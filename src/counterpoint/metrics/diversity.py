@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from counterpoint.contracts import Embedder
 from counterpoint.errors import GraphError, UsageError
 from counterpoint.graph import index_edges
-from counterpoint.metrics.similarity import Floats, Indices, embedding_cosines, same_texts, tfidf_cosines
+from counterpoint.metrics.similarity import Floats, Indices, embedded_cosines, same_texts, tfidf_cosines
 from counterpoint.score import Score
 
 __all__ = ["diversity_curve", "information_diversity"]
@@ -45,7 +45,7 @@ def information_diversity(
     ----------
     texts: one text a node, (n,); None or white space where it is missing.
     spatial, temporal: S and T; see the module's conventions. Diagonals of arrays are ignored.
-    embed: texts to (n, d) vectors; called once, with the texts that are not missing.
+    embed: texts to (n, d) vectors; called once, with the texts of the pairs.
     lam: share of the syntactic half, in [0, 1].
     tokenizer: ``words`` (digits, letters and operators count) or ``sklearn``; see `similarity`.
 
@@ -86,7 +86,7 @@ def information_diversity(
     syntactic = _distance(cosines, same, weight, total)
     if embed is None:
         return Score.undefined("no embedder was given", parts={"syntactic": syntactic, **counts})
-    cosines, invalid = embedding_cosines(embed(said), len(said), first, second)
+    cosines, invalid = embedded_cosines(embed, said, first, second)
     semantic = _distance(np.maximum(cosines, 0.0), same, weight, total)
     clipped = int(np.count_nonzero(cosines < -1e-9))
     parts = {"syntactic": syntactic, "semantic": semantic, **counts, "clipped": clipped}

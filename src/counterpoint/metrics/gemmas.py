@@ -222,7 +222,7 @@ def _ids(context: Context, *, lam: Any, tokenizer: str) -> Score:
         view.texts, spatial, temporal, embed=context.embed, lam=lam, tokenizer=tokenizer
     )
     if score.value is not None:
-        return replace(score, parts={**score.parts, **_truncated(context.embed, view.texts)})
+        return replace(score, parts={**score.parts, **_truncated(context.embed, _compared(view))})
     if score.parts["pairs"]:
         return Score.undefined(context.embed_missing, parts=score.parts)
     silent = [
@@ -237,7 +237,19 @@ def _ids(context: Context, *, lam: Any, tokenizer: str) -> Score:
 def _truncated(embed: object, texts: list[str]) -> dict[str, int]:
     """Part ``truncated``, the texts that were cut to the model's length, where the embedder can tell."""
     count = getattr(embed, "truncated", None)
-    return {"truncated": count([text for text in texts if text.strip()])} if callable(count) else {}
+    return {"truncated": count(texts)} if callable(count) else {}
+
+
+def _compared(view: View) -> list[str]:
+    """The texts of connected nodes that both say something: what IDS embeds."""
+    texts = view.texts
+    there = np.array([bool(text.strip()) for text in texts], dtype=bool)
+    edges = view.edge_array
+    return [texts[node] for node in np.unique(edges[there[edges].all(axis=1)]).tolist()]
+
+
+def _embeds(context: Context) -> list[str]:
+    return _compared(_view(context))
 
 
 def _upr(context: Context, *, threshold: Any, paths: str, mode: str) -> Score:
@@ -322,7 +334,7 @@ IDS = Metric(
     (0, 1), "higher", "", "GEMMAS (arXiv:2507.13190), eq. 1-2", ("texts", "transfers", "embedder"),
     parameters={"lam": 0.5, "tokenizer": "words"},
     profiles={"paper": {"tokenizer": "sklearn"}},
-    settings=("evidence", "embedder", "profile"),
+    settings=("evidence", "embedder", "profile"), embeds=_embeds,
 )  # fmt: skip
 UPR = Metric(
     "upr", 1, "share of communication paths on which too few steps are correct", _upr,

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from counterpoint.contracts import Context, Metric
 from counterpoint.errors import UsageError
 from counterpoint.metrics import redundancy
-from counterpoint.metrics.near import WINDOW, clusters, codes, nearest_earlier, said, unit_rows
+from counterpoint.metrics.near import WINDOW, clusters, codes, nearest_earlier, said, said_texts, unit_rows
 from counterpoint.metrics.redundancy import NEAR
 from counterpoint.metrics.repetition import lines
 from counterpoint.metrics.similarity import words
@@ -220,7 +220,7 @@ MEMORY_REDUNDANCY = Metric(
 REASONING_REDUNDANCY = Metric(
     "reasoning_redundancy", 1, "share of steps that another agent's earlier step says already", _reasoning,
     (0, 1), "lower", "share of steps", FIGURE, ("texts", "embedder"),
-    parameters={"threshold": NEAR, "window": WINDOW},
+    parameters={"threshold": NEAR, "window": WINDOW}, embeds=said_texts,
 )  # fmt: skip
 TASK_REDUNDANCY = Metric(
     "task_redundancy", 1, "share of assigned tasks that two agents or more were given", _task,

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from counterpoint.contracts import Context, Metric
-from counterpoint.metrics.near import Said, codes, nearest_earlier, said
+from counterpoint.metrics.near import Said, codes, nearest_earlier, said, said_texts
 from counterpoint.metrics.panel import containment, mean_uptake
 from counterpoint.metrics.repetition import canonical_arguments
 from counterpoint.metrics.rolegraph import actions, role_graph
@@ -152,5 +152,5 @@ def _mast_modes(context: Context) -> Score:
 MAST_MODES = Metric(
     "mast_modes", 1, "failure modes of MAST that the trace shows, of five that rules can tell", _mast_modes,
     (0, 5), "lower", "modes", "MAST (arXiv:2503.13657); proxies ours", ("texts", "embedder"),
-    settings=("evidence",),
+    settings=("evidence",), embeds=said_texts,
 )  # fmt: skip

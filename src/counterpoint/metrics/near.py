@@ -34,6 +34,7 @@ __all__ = [
     "codes",
     "nearest_earlier",
     "said",
+    "said_texts",
     "same_form",
     "unit_rows",
 ]
@@ -81,6 +82,13 @@ class Earlier:
 def said(context: Context) -> Said:
     """What agents said, embedded once a trace; needs ``context.embed``."""
     return context.once("said", lambda: _said(context))
+
+
+def said_texts(context: Context) -> list[str]:
+    """What `said` embeds, where several agents speak: of one alone most metrics say nothing."""
+    if len(context.graph.agent_names) < 2:
+        return []
+    return [step.text for step in context.graph.steps if step.text.strip()]
 
 
 def _said(context: Context) -> Said:

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -33,10 +33,11 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
+from counterpoint.contracts import Embedder
 from counterpoint.errors import ModelError, UsageError
 from counterpoint.registry import suggest
 
-__all__ = ["TOKENIZERS", "embedding_cosines", "same_texts", "tfidf_cosines"]
+__all__ = ["TOKENIZERS", "embedded_cosines", "embedding_cosines", "same_texts", "tfidf_cosines"]
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -162,6 +163,15 @@ def _sparse_cosines(
     ]
     cosines: Floats = np.concatenate([np.empty(0), *parts])
     return cosines
+
+
+def embedded_cosines(
+    embed: Embedder, texts: Sequence[str], first: Indices, second: Indices
+) -> tuple[Floats, int]:
+    """As `embedding_cosines`, of texts that are embedded here: those in a pair, and no others."""
+    paired, place = np.unique(np.concatenate([first, second]), return_inverse=True)
+    vectors = embed([texts[index] for index in paired.tolist()])
+    return embedding_cosines(vectors, len(paired), place[: len(first)], place[len(first) :])
 
 
 def embedding_cosines(vectors: Any, n: int, first: Indices, second: Indices) -> tuple[Floats, int]:

@@ -29,7 +29,7 @@ import numpy as np
 from counterpoint.contracts import Context, Metric
 from counterpoint.errors import UsageError
 from counterpoint.metrics import coordination
-from counterpoint.metrics.near import said
+from counterpoint.metrics.near import said, said_texts
 from counterpoint.metrics.outcome import NO_GOLD, run_correct, step_correctness
 from counterpoint.metrics.repetition import CHARACTERS_A_TOKEN
 from counterpoint.registry import suggest
@@ -206,7 +206,7 @@ MESSAGE_DENSITY = Metric(
 EFFECTIVE_CHANNELS = Metric(
     "effective_channels", 1, "how many independent voices the agents' outputs amount to", _effective_channels,
     (1, None), "higher", "channels", "arXiv:2602.03794; one vector an agent", ("texts", "embedder"),
-    parameters={"outputs": "last"}, settings=("answers",),
+    parameters={"outputs": "last"}, settings=("answers",), embeds=said_texts,
 )  # fmt: skip
 PARTICIPATION_GINI = Metric(
     "participation_gini", 1, "how unequally agents contribute: 0 is equally", _participation_gini,
