@@ -127,7 +127,7 @@ def test_code_that_an_agent_runs_is_a_call(tmp_path: Path) -> None:
 
 
 def test_a_message_is_done_at_its_time_and_begun_at_an_unknown_one(tmp_path: Path) -> None:
-    at = [f"1970-01-01T00:00:0{second}Z" for second in range(4)]
+    at = [f"1970-01-01T00:00:0{second}Z" for second in range(1, 5)]
     trace = run(
         message("user", "TextMessage", "Why?", created_at=at[0]),
         message("a", "ToolCallRequestEvent", [CALL], created_at=at[1]),
@@ -135,7 +135,7 @@ def test_a_message_is_done_at_its_time_and_begun_at_an_unknown_one(tmp_path: Pat
         message("b", "TextMessage", "I see.", created_at=at[3]),
         path=tmp_path / "x",
     )
-    assert [(step.started_at, step.ended_at) for step in trace.steps] == [(0, 0), (1, 2), (None, 3)]
+    assert [(step.started_at, step.ended_at) for step in trace.steps] == [(1, 1), (2, 3), (None, 4)]
 
 
 def test_a_message_without_a_source_is_named(tmp_path: Path) -> None:

@@ -549,6 +549,22 @@ def test_a_span_of_no_readable_start_stands_where_else_is_known_of_it(
     assert any("1 spans have no start that can be read" in warning for warning in trace.warnings)
 
 
+@pytest.mark.parametrize("unset", [0, "0", "1970-01-01T00:00:00Z"])
+def test_a_time_of_zero_is_no_time(read: Read, unset: Any) -> None:
+    one, two = agent("a", name="a", said="A."), agent("b", "", 5, name="b", said="B.")
+    trace = read(one | {"startTimeUnixNano": unset}, two | {"endTimeUnixNano": unset})
+    times = {step.agent: (step.started_at, step.ended_at) for step in trace.steps}
+    assert times == {"a": (None, 1.7e9 + 10), "b": (1.7e9 + 5, None)}
+    assert any("1 spans have no start that can be read" in warning for warning in trace.warnings)
+
+
+def test_an_end_before_its_start_is_not_known_and_told_of(read: Read) -> None:
+    trace = read(agent("a", "", 1000, -1000, name="a", said="A."))
+    assert [(step.started_at, step.ended_at) for step in trace.steps] == [(1.7e9 + 1000, None)]
+    assert "1 spans end before they start: when they ended is not known" in trace.warnings
+    assert "running" not in trace.labels
+
+
 def test_snake_case_and_one_wrong_span_are_no_reason_to_stop(read: Read) -> None:
     good = {"trace_id": "t", "span_id": "s", "name": "invoke_agent x", "attributes": [
         {"key": "gen_ai.operation.name", "value": {"string_value": "invoke_agent"}},

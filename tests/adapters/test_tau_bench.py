@@ -77,7 +77,7 @@ def ticks(pattern: str) -> dict[str, Any]:
         {
             "agent_chunk": {"contains_speech": who in "ab"},
             "user_chunk": {"contains_speech": who in "ub"},
-            "timestamp": f"1970-01-01T00:00:{number:02}",
+            "timestamp": f"1970-01-01T00:01:{number:02}",
         }
         for number, who in enumerate(pattern)
     ]
@@ -98,7 +98,9 @@ def test_a_spoken_turn_ends_where_the_other_party_has_begun(
     tmp_path: Path, pattern: str, turns: list[tuple[str, int, int]]
 ) -> None:
     trace = only(tmp_path / "x", ticks(pattern))
-    assert [(step.agent, step.started_at, step.ended_at) for step in trace.steps] == turns
+    assert [(step.agent, step.started_at, step.ended_at) for step in trace.steps] == [
+        (who, start + 60, end + 60) for who, start, end in turns
+    ]
     assert trace.warnings == ("the file keeps no text: it says only when each party spoke",)
 
 

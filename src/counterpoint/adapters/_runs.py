@@ -375,8 +375,8 @@ class _Run:
             labels["identity_rules"] = dict(rules.most_common())
         if self.tree.orphans:
             labels["orphans"] = self.tree.orphans
-        if running := sum(not span.end for span in spans):
-            labels["running"] = running
+        if self.tree.running:
+            labels["running"] = self.tree.running
         if all(parent >= 0 or span.parent for span, parent in zip(spans, self.tree.parents, strict=True)):
             labels["rootless"] = True
         if doubled := sum(self._has_tokens(at) for scope in self.scopes for at in self._above_leaves(scope)):
@@ -397,9 +397,8 @@ class _Run:
         if self.dissolved:
             names = ", ".join(dict.fromkeys(self.dissolved))
             yield f"no model call of its own, so taken for a workflow and not for an agent: {names[:200]}"
-        spans = self.tree.spans
-        if running := sum(not span.end for span in spans):
-            yield f"{running} spans never ended: the run was cut off or is still going on"
+        if self.tree.running:
+            yield f"{self.tree.running} spans never ended: the run was cut off or is still going on"
         models = [self.readings[at] for scope in self.scopes for at in scope.models]
         if silent := sum(not reading.said for reading in models if reading):
             yield f"{silent} of {len(models)} model calls have no reply text"

@@ -98,6 +98,9 @@ class Tree:
     def __init__(self, spans: Sequence[Span]) -> None:
         self.warnings: list[str] = []
         self.spans = _without_doubles(spans, self.warnings)
+        backward = self._forget_impossible_ends()
+        self.running = sum(not span.end for span in self.spans) - backward
+        """Spans that never ended."""
         self.parents: list[int] = []
         """Index of each span's parent in `spans`, -1 for roots."""
         self.orphans = 0
@@ -107,6 +110,14 @@ class Tree:
         if not all(self.starts):
             self._stand_in()
         self._walk()
+
+    def _forget_impossible_ends(self) -> int:
+        wrong = [at for at, span in enumerate(self.spans) if 0 < span.end < span.start]
+        for at in wrong:
+            self.spans[at] = replace(self.spans[at], end=0)
+        if wrong:
+            self.warnings.append(f"{len(wrong)} spans end before they start: when they ended is not known")
+        return len(wrong)
 
     def _link(self) -> None:
         index = {span.id: position for position, span in enumerate(self.spans)}

@@ -10,12 +10,12 @@ __all__ = ["seconds"]
 
 
 def seconds(value: Any) -> float | None:
-    """``value`` as seconds since the epoch; None where it is no time. Text without a zone is UTC.
+    """``value`` as seconds since the epoch; None where it is no time or 0, unset. Text without a zone is UTC.
 
     The unit of a number is told by its size: seconds reach 10^11 in the year 5138 only.
 
-    >>> seconds("1970-01-01T00:01:00Z"), seconds("60"), seconds(1_600_000_000_000), seconds("soon")
-    (60.0, 60.0, 1600000000.0, None)
+    >>> seconds("1970-01-01T00:01:00Z"), seconds(1_600_000_000_000), seconds("soon"), seconds(0)
+    (60.0, 1600000000.0, None, None)
     """
     if isinstance(value, bool) or value is None:
         return None
@@ -24,7 +24,7 @@ def seconds(value: Any) -> float | None:
             value = float(value)
         except ValueError:
             return _iso(value)
-    if not isinstance(value, int | float) or not 0 <= value < math.inf:
+    if not isinstance(value, int | float) or not 0 < value < math.inf:
         return None
     for limit, unit in ((1e11, 1), (1e14, 1e3), (1e17, 1e6)):
         if value < limit:
@@ -35,6 +35,6 @@ def seconds(value: Any) -> float | None:
 def _iso(text: str) -> float | None:
     try:
         moment = datetime.fromisoformat(text.strip())
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() or None
     except (ValueError, OverflowError):
         return None

@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from counterpoint.adapters._source import each, opening
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
-from counterpoint.trace import SCHEMA, Trace, decode
+from counterpoint.trace import SCHEMA, Step, Trace, decode
 
 __all__ = ["read", "sniff"]
 
@@ -44,7 +46,30 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
 
         yield from _parquet.read(source)
     else:
-        yield from each(source, decode, split=_runs)
+        yield from each(source, _decode, split=_runs)
+
+
+def _decode(record: Any, *, source: str = "", number: int | None = None) -> Trace:
+    """As `decode`; a 0 among points in time is one that was not set."""
+    trace = decode(record, source=source, number=number)
+    latest = max(
+        (time for step in trace.steps for time in (step.started_at or 0, step.ended_at or 0)), default=0
+    )
+    steps = tuple(_without_zeros(step) for step in trace.steps) if latest > _YEAR_S else trace.steps
+    if steps == trace.steps:
+        return trace
+    unset = sum(step != other for step, other in zip(steps, trace.steps, strict=True))
+    return replace(
+        trace, steps=steps, warnings=(*trace.warnings, f"{unset} steps have a time of 0: taken for unknown")
+    )
+
+
+_YEAR_S = 365 * 86_400
+"""Longer than any run: times up to it are counted from the run's begin, and 0 is one of them."""
+
+
+def _without_zeros(step: Step) -> Step:
+    return replace(step, started_at=step.started_at or None, ended_at=step.ended_at or None)
 
 
 def _runs(document: Any) -> list[Any]:

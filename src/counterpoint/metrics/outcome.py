@@ -304,12 +304,23 @@ def _cost_usd(context: Context) -> Score:
 
 
 def _wall_time_s(context: Context) -> Score:
-    steps = context.trace.steps
-    times = [time for step in steps for time in (step.started_at, step.ended_at)]
-    starts = [time for time in times if time is not None and math.isfinite(time)]
-    if not starts:
+    times = [time for step in context.trace.steps for time in _times(step)]
+    if not times:
         return Score.undefined("no times in the trace: record `started_at` and `ended_at` with each step")
-    return Score(max(starts) - min(starts))
+    if len(times) == 1:
+        return Score.undefined("one time in the trace: record `started_at` and `ended_at` with each step")
+    return Score(max(times) - min(times))
+
+
+def _times(step: Step) -> list[float]:
+    """When the step started and ended, as far as it is known; an end before its start is not."""
+    start, end = (
+        time if time is not None and math.isfinite(time) else None
+        for time in (step.started_at, step.ended_at)
+    )
+    if start is not None and end is not None and end < start:
+        end = None
+    return [time for time in (start, end) if time is not None]
 
 
 # --- size ----------------------------------------------------------------------------------------
@@ -387,7 +398,7 @@ PARALLELISM = Metric(
     (1, None), "", "steps per level", "work over span", ("transfers",), settings=("evidence",),
 )  # fmt: skip
 WALL_TIME_S = Metric(
-    "wall_time_s", 1, "seconds from the first start to the last end", _wall_time_s,
+    "wall_time_s", 2, "seconds from the first start to the last end", _wall_time_s,
     (0, None), "lower", "s", OURS, ("times",),
 )  # fmt: skip
 UNPARSED = Metric(
