@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterpoint.secrets import RULES, mask, may_hold_secret
+import counterpoint as cp
+from counterpoint.secrets import RULES, mask, mask_value, may_hold_secret
 
 RUN = "aB3dE5gH7jK9mN1pQ3sT5vX7zA9cD1fG3hJ5kL7nP9rS1tV3"
 HEX = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
@@ -84,6 +85,9 @@ IN_PLACE = [
     ("curl -H 'Proxy-Authorization: Basic {}'", "authorization", "dXNlcjpwYXNz"),
     ("sent bearer {} along", "authorization", RUN),
     ("Authorization: {}", "token", HEX),
+    ("Cookie: {}", "cookie", "theme=dark; session=abc123def456"),
+    ("Set-Cookie: {}; HttpOnly", "cookie", "sid=0a1b2c3d4e; Path=/"),
+    ('{{"cookie": "{}"}}', "cookie", "session=abc123def456"),
     ('password="{}"', "password", "correct-horse"),
     ("PASSWORD: {}", "password", "hunter2"),
     ("DB_PASSWD={}", "password", "hunter2"),
@@ -98,6 +102,7 @@ IN_PLACE = [
     ("AWS_SECRET_ACCESS_KEY={}", "api-key", "wJalr/" + RUN[:34]),
     ("https://x.example/?access_token={}&page=1", "token", "abc123def456"),
     ("client_secret: '{}'", "token", "abcdefghij"),
+    ("access_token: '{}'", "token", "abcdefghij"),
     ("SLACK_SIGNING_SECRET={}", "token", HEX),
 ]
 """Values that are known by what stands around them, which stays."""
@@ -123,6 +128,8 @@ ORDINARY = [
     "api_key='your-api-key-here1'",
     "API_KEY=<key>",
     "API key: see chapter 12",
+    "Cookie: theme=dark; lang=en",
+    "cookie = request.cookies.get(name)",
     "Authorization: required",
     "the bearer of good news",
     "password: must contain 8 characters",
@@ -164,7 +171,7 @@ def test_every_secret_of_a_text_is_masked() -> None:
 
 def test_every_rule_and_every_anchor_has_a_test() -> None:
     tested = [key for _, key in KEYS] + [text.format(value) for text, _, value in IN_PLACE]
-    words = ("password", "passwd", "bearer", "key", "token", "secret", "authorization")
+    words = ("password", "passwd", "bearer", "key", "token", "secret", "authorization", "cookie")
     for rule in RULES:
         for anchor in rule.patterns:
             assert anchor.lower() in words or any(anchor in text for text in tested), anchor
@@ -217,6 +224,8 @@ HOSTILE += [
     " ",
     "hooks.slack.com/services/",
     "key=",
+    "cookie=",
+    "cookie: a=b; ",
     "(",
 ]
 
@@ -239,3 +248,123 @@ def test_bytes_that_hold_a_secret_are_never_said_to_hold_none(text: str, around:
 def test_what_mask_changes_may_hold_a_secret(text: str) -> None:
     text = text.encode("utf-8", "replace").decode()
     assert mask(text) == text or may_hold_secret(text.encode())
+
+
+# --- values known by the key that they stand under ---------------------------------------------------------
+
+OPENAI = "sk-" + f"proj-{RUN}"
+UNDER_KEYS = [
+    ("api_key", "hunter9secret", "[secret:api-key]"),
+    ("apiKey", "two words", "[secret:api-key]"),
+    ("openai.api.key", "abcdefgh", "[secret:api-key]"),
+    ("http.request.header.x-api-key", ["abcdef123456"], ["[secret:api-key]"]),
+    ("http.request.header.x-api-key.0", "abcdef123456", "[secret:api-key]"),
+    ("api_keys", ("abcdef123456", "short"), ["[secret:api-key]", "short"]),
+    ("SERVICE_KEY", "abcdef123456", "[secret:api-key]"),
+    ("api_key", OPENAI, "[secret:openai]"),
+    ("db.password", "s3cretpw", "[secret:password]"),
+    ("password", "correct horse, {battery}", "[secret:password]"),
+    ("password", "x[secret:openai]", "[secret:password]"),
+    ("password", b"\xffhunter2", b"[secret:password]"),
+    ("PASSWD", "hunter", "[secret:password]"),
+    ("access_token", "abc123def456", "[secret:token]"),
+    ("client_secret", "abcdefghij", "[secret:token]"),
+    ("authorization", HEX, "[secret:token]"),
+    ("Authorization", "Bearer x", "Bearer [secret:authorization]"),
+    ("http.request.header.authorization", ["Basic dXNlcjpwYXNz"], ["Basic [secret:authorization]"]),
+    ("authorization", '["Basic dXNlcjpwYXNz"]', '["Basic [secret:authorization]"]'),
+    ("proxy-authorization", 'Digest username="ann", nonce="1"', "Digest [secret:authorization]"),
+    ("authorization", f"Bearer {OPENAI}", "Bearer [secret:openai]"),
+    ("http.request.header.cookie", ["session=abc; theme=dark"], ["[secret:cookie]"]),
+    ("set-cookie", "sid=abcdef; Path=/; HttpOnly", "[secret:cookie]"),
+    ("cookie", HEX, "[secret:cookie]"),
+    ("note", f"use {OPENAI}", "use [secret:openai]"),
+    ("note", b"\xff" + OPENAI.encode(), b"\xff[secret:openai]"),
+    ("headers", {"Authorization": "Basic dXNlcjpwYXNz"}, {"Authorization": "Basic [secret:authorization]"}),
+    ("", [{"db": {"password": "hunter"}}], [{"db": {"password": "[secret:password]"}}]),
+]  # fmt: skip
+
+ORDINARY_UNDER_KEYS = [
+    ("gen_ai.usage.input_tokens", "123456789012"),
+    ("token_count", "abc123def456"),
+    ("max_tokens", "1000 and 2000 tokens"),
+    ("llm.token_count.prompt", 300),
+    ("token", 12),
+    ("token", "internationalization"),
+    ("session.id", "abc123def456"),
+    ("user.id", HEX),
+    ("enduser.id", "ann-1234567890"),
+    ("cache_key", "abc123def456"),
+    ("monkey", "abcdef123456"),
+    ("api_key", "your-api-key-here1"),
+    ("api_key", "${OPENAI_API_KEY}"),
+    ("api_key", "<the key of the user>"),
+    ("api_key_env", "OPENAI_API_KEY"),
+    ("password", ""),
+    ("password", "********"),
+    ("password", "[REDACTED]"),
+    ("has_password", "true"),
+    ("has_password", True),
+    ("password", {"type": "string", "description": "The password of the user"}),
+    ("secret", "werewolf"),
+    ("authorization", "granted"),
+    ("authorization", "Bearer <token>"),
+    ("cookie", "chocolate chip"),
+    ("cookies", {"type": "object"}),
+    ("data", b"\x00\xff\x80"),
+    ("none", None),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "masked"), UNDER_KEYS)
+def test_a_value_is_masked_together_with_the_key_it_stands_under(
+    key: str, value: object, masked: object
+) -> None:
+    assert mask_value(key, value) == masked
+    assert mask_value(key, masked) == masked
+
+
+@pytest.mark.parametrize(("key", "value"), ORDINARY_UNDER_KEYS)
+def test_an_ordinary_value_stays_under_its_key(key: str, value: object) -> None:
+    assert mask_value(key, value) == value
+
+
+@given(
+    st.sampled_from([*{key for key, *_ in UNDER_KEYS}, "note"]),
+    st.lists(st.one_of(st.sampled_from([*PIECES, "Bearer ", "Basic "]), st.text(max_size=8)), max_size=6),
+)
+def test_masking_a_pair_twice_is_masking_it_once(key: str, pieces: list[str]) -> None:
+    once = mask_value(key, "".join(pieces))
+    assert mask_value(key, once) == once
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        key
+        for key, value, _ in UNDER_KEYS
+        if isinstance(value, str | bytes | list) and key not in ("", "note")
+    ],
+)
+def test_an_attribute_named_like_a_secret_is_never_said_to_hold_none(key: str) -> None:
+    attribute = b"\x0a" + bytes([len(key)]) + key.encode() + b"\x12\x07\x0a\x05abcde"
+    assert may_hold_secret(attribute)
+
+
+@pytest.mark.parametrize(
+    "key", ["llm.token_count.prompt", "gen_ai.usage.input_tokens", "session.id", "max_tokens"]
+)
+def test_an_ordinary_attribute_is_not_opened_for_its_key(key: str) -> None:
+    assert not may_hold_secret(b"\x0a" + bytes([len(key)]) + key.encode() + b"\x12\x02\x18\x07")
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_labels_named_like_secrets_are_masked_in_a_recording_unless_they_are_kept(
+    tmp_path: Path, keep: bool
+) -> None:
+    labels = {"api_key": "hunter9secret", "login": {"password": ["hunter9secret"]}, "session": "hunter9"}
+    with cp.record("r", to=tmp_path / "r.jsonl", labels=labels, keep_secrets=keep) as run:
+        run.step("a", "Four.")
+    told = (tmp_path / "r.jsonl").read_text()
+    assert told.count("hunter9secret") == (2 if keep else 0)
+    assert keep or '"labels":{"api_key":"[secret:api-key]","login":{"password":["[secret:password]"]}' in told

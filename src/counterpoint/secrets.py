@@ -6,6 +6,7 @@ a hint of its kind, ``[secret:openai]``; what stands around it (a header's name,
 Conventions
 -----------
 * Masking is idempotent, raises on no text, and leaves ordinary prose, code, hashes, UUIDs and images alone.
+* A value that stands under a key of its own (an attribute, a label) is judged as in JSON, by both.
 * Keys are also found in JSON within a string, where a quote is ``\"`` and a line break ``\n``.
 * It is called on every string that is written, so a text without any rule's anchor costs substring tests
   only; every pattern starts with its anchor and stays linear on hostile text.
@@ -14,10 +15,12 @@ Conventions
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
-__all__ = ["RULES", "Rule", "mask", "may_hold_secret"]
+__all__ = ["RULES", "Rule", "mask", "mask_value", "may_hold_secret"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,29 @@ def mask(text: str) -> str:
     if _may_name_key(text):
         text = _masked(text, _BY_WORD)
     return text
+
+
+def mask_value(key: str, value: Any) -> Any:
+    """``value`` with every secret masked, where it stands under ``key``: both tell what is one.
+
+    Dicts and lists are walked, an item of a list under the list's key; bytes are read as text. All else
+    is left as it is, so no number is ever masked.
+
+    >>> mask_value("", {"db.password": "hunter", "token_count": 7})
+    {'db.password': '[secret:password]', 'token_count': 7}
+    """
+    if isinstance(value, str):
+        text = mask(value)
+        named = _named(key[-_LONGEST_NAME:]) if key else None
+        return text if named is None else named(text)
+    if isinstance(value, Mapping):
+        return {name: mask_value(name if isinstance(name, str) else "", item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [mask_value(key, item) for item in value]
+    if isinstance(value, bytes):  # latin-1 has a character for every byte, and keys are ASCII
+        sealed: str = mask_value(key, value.decode("latin-1"))
+        return sealed.encode("latin-1")
+    return value
 
 
 def _masked(text: str, rules: list[Rule]) -> str:
@@ -85,40 +111,55 @@ _QUOTE = r"""\\{0,3}["']"""
 _IS = rf"(?:{_QUOTE}\]?)?[ \t]{{0,3}}(?::=|=>|[:=])[ \t]{{0,3}}"
 _VALUE = rf"""{_IS}(?:(?P<quote>{_QUOTE})(?=[^\s"'\\<>{{}}$\[\]*]{{4,400}}(?P=quote)))?)(?P<value>(?(quote)"""
 _VALUE += r"""[^\s"'\\<>{}$\[\]*]++|[A-Za-z0-9_+/=~-]++(?!\.\w|[(\[])))"""
+_PAIR = r"[A-Za-z0-9_.~-]{1,64}+=[A-Za-z0-9_.~%+/=:|&!-]*+"
 _PRIVATE = r"(?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
 
 _MIXED = re.compile(r"(?=[^A-Za-z]*[A-Za-z])[^0-9]*[0-9]")
 _PLACEHOLDER = re.compile(
     r"(?i:your|xxx|example|placeholder|change_?me|string$|password$|required$|optional$)"
 )
-_KEY_OF = re.compile(r"(?i:api|access|secret|private|auth|signing|encryption|master|subscription)[-_ ]?$")
+_KEY_OF = re.compile(r"(?i:api|access|secret|private|auth|signing|encryption|master|subscription)[-_. ]?$")
 _ENVIRONMENT = re.compile(r"[A-Z0-9]_$")
-_SECRET_OF = re.compile(r"(?i:client|app|consumer|shared|webhook|signing)[-_ ]?$")
+_SECRET_OF = re.compile(
+    r"(?i:client|app|consumer|shared|webhook|signing|access|refresh|auth|api|bearer)[-_. ]?$"
+)
+
+_Judge = Callable[[str, str, bool], bool]
+"""Is it a secret: what stands before the telling word, the value, and whether its end is known (quoted)?"""
 
 
-def _is_password(found: re.Match[str]) -> bool:
-    value = found["value"]
+def _in_text(judge: _Judge) -> Callable[[re.Match[str]], bool]:
+    def accepts(found: re.Match[str]) -> bool:
+        before = found.string[max(0, found.start() - 16) : found.start()]
+        return judge(before, found["value"], bool(found["quote"]))
+
+    return accepts
+
+
+def _is_password(before: str, value: str, quoted: bool) -> bool:
     if _PLACEHOLDER.match(value):
         return False
-    return bool(found["quote"]) or (len(value) >= 6 and bool(_MIXED.match(value)))
+    return (quoted and len(value) >= 4) or (len(value) >= 6 and bool(_MIXED.match(value)))
 
 
-def _is_key(found: re.Match[str]) -> bool:
+def _is_key(before: str, value: str, quoted: bool) -> bool:
     """An API key by its name; by an environment variable's name only where the value looks like a key."""
-    before = found.string[max(0, found.start() - 16) : found.start()]
-    value = found["value"]
     if _KEY_OF.search(before):
-        return _looks_secret(value, 8) or (
-            bool(found["quote"]) and len(value) >= 8 and not _PLACEHOLDER.match(value)
-        )
+        return _looks_secret(value, 8) or (quoted and len(value) >= 8 and not _PLACEHOLDER.match(value))
     return bool(_ENVIRONMENT.search(before)) and _looks_secret(value, 12)
 
 
-def _is_token(found: re.Match[str]) -> bool:
-    named = _SECRET_OF.search(found.string[max(0, found.start() - 16) : found.start()])
-    if named and found["quote"] and len(found["value"]) >= 8:
-        return not _PLACEHOLDER.match(found["value"])
-    return _looks_secret(found["value"], 12)
+def _is_token(before: str, value: str, quoted: bool) -> bool:
+    if quoted and len(value) >= 8 and _SECRET_OF.search(before):
+        return not _PLACEHOLDER.match(value)
+    return _looks_secret(value, 12)
+
+
+def _is_cookie(before: str, value: str, quoted: bool) -> bool:
+    """Under a key any ``name=value``; in text, where ``cookie: a=b`` may be prose, a value like a key."""
+    if quoted:
+        return "=" in value or _looks_secret(value, 12)
+    return any(_looks_secret(pair.partition("=")[2], 8) for pair in value.split(";"))
 
 
 def _looks_secret(value: str, least: int) -> bool:
@@ -209,16 +250,22 @@ RULES: tuple[Rule, ...] = (
         },
         cased=True,
     ),
-    Rule("password", _cased("password", "passwd", then=_VALUE), _is_password, cased=True),
-    Rule("api-key", _cased("key", then=_VALUE), _is_key, cased=True),
-    Rule("token", _cased("token", "secret", "authorization", then=_VALUE), _is_token, cased=True),
+    Rule(
+        "cookie",
+        _cased("cookie", then=rf"{_IS}(?:{_QUOTE})?)(?P<value>{_PAIR}(?:;[ ]?{_PAIR})*+)"),
+        lambda found: _is_cookie("", found["value"], False),
+        cased=True,
+    ),
+    Rule("password", _cased("password", "passwd", then=_VALUE), _in_text(_is_password), cased=True),
+    Rule("api-key", _cased("key", then=_VALUE), _in_text(_is_key), cased=True),
+    Rule("token", _cased("token", "secret", "authorization", then=_VALUE), _in_text(_is_token), cased=True),
 )
 """Every rule, in the order they are applied: the special before the general."""
 
 _BY_LITERAL = [rule for rule in RULES if not rule.cased]
 _BY_WORD = [rule for rule in RULES if rule.cased]
 _LITERALS = [anchor for rule in _BY_LITERAL for anchor in rule.patterns]
-_WORDS = [b"key", b"token", b"secret", b"passw", b"authorization", b"bearer"]
+_WORDS = [b"key", b"token", b"secret", b"passw", b"authorization", b"bearer", b"cookie"]
 
 
 def _prefixes_ending(last: str) -> re.Pattern[str]:
@@ -240,17 +287,73 @@ def _may_name_key(text: str) -> bool:
     return any(map(text.encode("utf-8", "surrogatepass").lower().__contains__, _WORDS))
 
 
+_INDEX = r"(?:[.\[][0-9]{1,4}\]?)?"
+_NAME = re.compile(
+    rf"(?:(?P<password>passwords?|passwds?)|(?P<key>keys?)|(?P<token>token|secrets?)"
+    rf"|(?P<authorization>authorization)|(?P<cookie>cookies?)){_INDEX}\Z",
+    re.IGNORECASE | re.ASCII,
+)
+_LONGEST_NAME = 64
+"""Characters of a key that are looked at, from its end."""
+_JUDGES: dict[str, tuple[str, _Judge]] = {
+    "password": ("password", _is_password),
+    "key": ("api-key", _is_key),
+    "token": ("token", _is_token),
+    "authorization": ("token", _is_token),
+    "cookie": ("cookie", _is_cookie),
+}
+_SCHEME = re.compile(
+    r"""(?P<before>[\["'\s]{0,4}(?i:bearer|basic|token|apikey|api-key|digest|negotiate|ntlm|dpop|hawk"""
+    r"""|aws4-hmac-sha256)\s{1,3})(?P<value>\S.*?)(?P<after>(?:["']\])?)\Z""",
+    re.DOTALL,
+)
+_STANDS_FOR = re.compile(
+    r"""\s*(?:<[^<>]*>|\$?\{{1,2}[^{}"]*\}{1,2}|\$[A-Z0-9_]+|[*\u2022xX.-]{3,}|\[[A-Za-z: _-]*\]"""
+    r"""|(?i:true|false|null|none|yes|no|redacted|masked|filtered))\s*\Z"""
+)
+"""A template, a flag, or what a value was masked by, here or elsewhere."""
+
+
+@lru_cache(maxsize=4096)  # spans and labels repeat their keys
+def _named(key: str) -> Callable[[str], str] | None:
+    """How to mask a value under a key of this end; None where the key does not tell."""
+    found = _NAME.search(key)
+    if found is None:
+        return None
+    word = str(found.lastgroup)
+    name, judge = _JUDGES[word]
+    before = key[max(0, found.start() - 16) : found.start()]
+
+    def masked(value: str) -> str:
+        parts = _SCHEME.match(value) if word == "authorization" else None
+        if parts is not None:
+            stays = _STANDS_FOR.match(parts["value"])
+            return value if stays else f"{parts['before']}[secret:authorization]{parts['after']}"
+        return f"[secret:{name}]" if judge(before, value, True) and not _STANDS_FOR.match(value) else value
+
+    return masked
+
+
 _ASSIGNED = rb"""(?:\\{0,3}["']\]?)?[ \t]{0,3}[:=]"""
+_TAGGED = _INDEX.encode() + rb"\x12"
+"""In a message of protobuf: the tag of the value that stands under the key before it."""
 _NAMED = [
-    *((word, re.compile(word + _ASSIGNED)) for word in (b"key", b"token", b"secret", b"password", b"passwd")),
+    *(
+        (word, re.compile(word + b"(?:" + _ASSIGNED + b"|" + plural + _TAGGED + b")"))
+        for word, plural in (
+            (b"key", b"s?"), (b"token", b""), (b"secret", b"s?"), (b"password", b"s?"), (b"passwd", b"s?"),
+            (b"cookie", b"s?"),
+        )
+    ),
     *((word, re.compile(word)) for word in (b"authorization", b"bearer")),
-]
+]  # fmt: skip
 
 
 def may_hold_secret(data: bytes) -> bool:
-    """Whether texts in UTF-8 that stand in ``data`` may hold anything that `mask` masks.
+    """Whether texts in UTF-8 that stand in ``data`` may hold anything that `mask_value` masks.
 
-    For binary messages that would cost more to open than to ask: False is certain, True is not.
+    For binary messages that would cost more to open than to ask: False is certain, True is not. Of OTLP's
+    attributes the key has to stand before the value, as every serializer writes it.
 
     >>> may_hold_secret(b"\\x0allm.token_count.prompt\\x12\\x02"), may_hold_secret(b"\\x0apassword: hunter2")
     (False, True)

@@ -33,7 +33,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from counterpoint.errors import TraceError
-from counterpoint.secrets import mask
+from counterpoint.secrets import mask_value
 
 __all__ = [
     "EVIDENCE",
@@ -169,6 +169,17 @@ def seed(trace: Trace) -> str:
     """``labels["seed"]`` as text, else an empty string."""
     value = trace.labels.get("seed")
     return "" if value is None else str(value)
+
+
+def failed_calls(trace: Trace) -> dict[str, int]:
+    """How many model calls of `counterpoint run` gave no reply, and of how many; empty where none failed.
+
+    What such a discussion shows is the outage: it is not scored.
+    """
+    failed, calls = trace.labels.get("failed_calls"), trace.labels.get("calls")
+    if not (isinstance(failed, int) and isinstance(calls, int) and 0 < failed <= calls):
+        return {}
+    return {"failed_calls": failed, "calls": calls}
 
 
 def select_agents(
@@ -422,21 +433,11 @@ def encode(trace: Trace, *, keep_secrets: bool = False) -> bytes:
     """One line of native JSONL, without the newline; values that look like keys are masked."""
     plain = msgspec.to_builtins(trace)
     if not keep_secrets:
-        plain = _masked(plain)
+        plain = mask_value("", plain)
     try:
         return msgspec.json.encode({"schema": SCHEMA, **plain})
     except UnicodeEncodeError:
         return msgspec.json.encode({"schema": SCHEMA, **_mend(plain, set())})
-
-
-def _masked(value: Any) -> Any:
-    if isinstance(value, str):
-        return mask(value)
-    if isinstance(value, list | tuple):
-        return [_masked(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _masked(item) for key, item in value.items()}
-    return value
 
 
 def json_schema() -> dict[str, Any]:

@@ -254,6 +254,29 @@ def test_exported_spans_are_masked_unless_secrets_are_kept(run: Run, file: Path)
     assert KEY.encode() in out.read_bytes()
 
 
+def test_labels_and_attributes_named_like_secrets_are_masked_on_their_way_in_and_out(run: Run, file: Path):
+    pytest.importorskip("opentelemetry.proto", reason="extra otlp is not installed")
+    from tests.store.conftest import span
+
+    made, out = file.parent / "made.jsonl", file.parent / "out.jsonl"
+    made.write_text(
+        '{"schema": "counterpoint.trace/1", "id": "q1", "labels": {"api_key": "hunter9secret", "seed": 1},'
+        ' "steps": [{"id": "s1", "agent": "a", "text": "Four."}]}\n'
+    )
+    run("store", "add", made)
+    attribute = b"\x4a\x1e\x0a\x0bdb.password\x12\x0f\x0a\x0dhunter9secret"
+    one = span(1)
+    with Store(file) as store:
+        store.add_spans([one._replace(payload=one.payload + attribute)])
+    assert run("convert", made, "-o", file.parent / "converted.jsonl").code == 0
+    assert run("store", "export", "--format", "native", "-o", out, "q1").code == 0
+    assert "hunter9secret" not in out.read_text() + (file.parent / "converted.jsonl").read_text()
+    assert '"api_key":"[secret:api-key]","seed":1' in out.read_text()
+    run("store", "export", "--format", "otlp", "-o", out)
+    assert b"hunter9secret" not in out.read_bytes()
+    assert b"[secret:password]" in out.read_bytes()
+
+
 # --- prune and verify ----------------------------------------------------------------------------
 
 

@@ -440,6 +440,49 @@ def test_secrets_are_masked_before_the_store_unless_they_are_to_be_kept(serving,
     assert keep or b"use [secret:openai] now" in kept.payload
 
 
+def test_values_known_by_their_attribute_are_masked_in_spans_and_resources():
+    sent = span(events=[Sent.Event(name="asked")])
+    sent.attributes.add(key="db.password").value.string_value = "s3cretpw"
+    sent.attributes.add(key="http.request.header.set-cookie").value.array_value.values.add(
+        string_value="sid=s3cretpw; HttpOnly"
+    )
+    login = sent.events[0].attributes.add(key="login").value.kvlist_value
+    login.values.add(key="Authorization").value.string_value = "Basic s3cretpw"
+    login.values.add(key="user.id").value.string_value = "ann-1234567890"
+    sent.attributes.add(key="raw").value.bytes_value = b"\xff" + KEY.encode()
+    sent.attributes.add(key="llm.token_count.prompt").value.int_value = 300
+    data = TracesData.FromString(message(sent))
+    data.resource_spans[0].resource.attributes.add(key="api_key").value.string_value = "s3cretpw"
+    (kept,) = decode(data.SerializeToString(), json=False, limits=Limits()).spans
+    assert b"s3cretpw" not in kept.payload + kept.envelope
+    assert KEY.encode() not in kept.payload
+    assert b"[secret:api-key]" in kept.envelope
+    for told in (
+        b"[secret:password]",
+        b"[secret:cookie]",
+        b"Basic [secret:authorization]",
+        b"\xff[secret:openai]",
+    ):
+        assert told in kept.payload
+    assert b"ann-1234567890" in kept.payload
+    (again,) = decode(document_of(kept), json=False, limits=Limits()).spans
+    assert again.payload == kept.payload
+    assert ResourceSpans.FromString(again.envelope) == ResourceSpans.FromString(kept.envelope)
+
+
+def document_of(kept: Any) -> bytes:
+    """A body of one span that the store holds."""
+    group = ResourceSpans.FromString(kept.envelope)
+    group.scope_spans[0].spans.append(Sent.FromString(kept.payload))
+    return TracesData(resource_spans=[group]).SerializeToString()
+
+
+def test_ids_of_spans_are_never_masked():
+    sent = Sent(trace_id=b"password=hunter2", span_id=b"api_key:", name="say")
+    (kept,) = decode(message(sent), json=False, limits=Limits()).spans
+    assert kept.payload == sent.SerializeToString()
+
+
 def test_what_was_taken_over_http_is_in_the_store(serving, tmp_path: Path):
     server = serving()
     server.ask("POST", "/v1/traces", message(span(1), span(2), span(3, trace=2)), content_type=PROTOBUF)

@@ -14,10 +14,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
+from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as Sent
 
-from counterpoint.secrets import mask, may_hold_secret
+from counterpoint.secrets import mask, mask_value, may_hold_secret
 from counterpoint.store import Span
 from counterpoint.view.server.limits import Limits, TooLarge
 from counterpoint.view.server.wire import Refused, split
@@ -27,6 +28,7 @@ __all__ = ["Decoded", "decode"]
 MOST_REASONS = 5
 _NO_TRACE = bytes(16)
 _NO_SPAN = bytes(8)
+_VALUES = ("string_value", "bytes_value")
 
 
 class Decoded(NamedTuple):
@@ -121,15 +123,20 @@ class _Envelopes(dict[bytes, bytes]):
         return kept
 
 
-def mask_message(message: Message) -> bool:
-    """Mask every text of a message, however deep, in place; whether any was changed."""
+def mask_message(message: Message, key: str = "") -> bool:
+    """Mask every text of a message, however deep, in place; whether any was changed.
+
+    A value of an attribute is judged together with the key that it stands under.
+    """
     changed = False
+    if isinstance(message, KeyValue):
+        key = message.key
     for field, value in message.ListFields():
         if field.message_type is not None:
             for part in (value,) if isinstance(value, Message) else value:
-                changed |= mask_message(part)
-        elif isinstance(value, str):
-            masked = mask(value)
+                changed |= mask_message(part, key)
+        elif field.name in _VALUES or isinstance(value, str):
+            masked = mask_value(key, value) if field.name in _VALUES else mask(value)
             if masked != value:
                 setattr(message, field.name, masked)
                 changed = True
