@@ -109,6 +109,9 @@ def span(number: int, trace: int = 1) -> dict[str, str]:
         (("--host", "traces.lan"), "COUNTERPOINT_TOKEN"),
         (("--token", " "), "the token is empty"),
         (("-m", "no_such_metric"), "no_such_metric"),
+        (("--allow-host", "a b/c"), "--allow-host 'a b/c' is no name of a host"),
+        (("--allow-host", "http://box.lan:4318"), "--allow-host 'http://box.lan:4318'"),
+        (("--allow-host", ""), "--allow-host ''"),
         (("--host", "203.0.113.7", "--token", "t" * 20), "--host 203.0.113.7"),
         (("--host", "no.such.host.invalid", "--token", "t" * 20), "--host no.such.host.invalid"),
     ],
@@ -178,6 +181,38 @@ def test_it_says_what_to_do_takes_spans_and_stops(serve: Callable[..., Served], 
     )
     with Store(tmp_path / "s.db") as store:
         assert store.runs().total == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "signals", [[signal.SIGTERM], [signal.SIGINT] * 4, [signal.SIGINT, signal.SIGTERM, signal.SIGINT]]
+)
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_body_that_never_comes_does_not_hold_up_the_stop(
+    serve: Callable[..., Served], signals: list[int], ignored: bool
+):
+    """Also where it was started as shells start what is in the background, with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if ignored else None
+    try:
+        server = serve()
+    finally:
+        if ignored:
+            signal.signal(signal.SIGINT, before)
+    with socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=10) as waiting:
+        waiting.sendall(
+            b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 100\r\n\r\n{"
+        )
+        time.sleep(0.5)
+        begun = time.monotonic()
+        for one in signals[:-1]:
+            server.process.send_signal(one)
+            time.sleep(0.05)
+        code, told = server.stop(signals[-1])
+        assert waiting.recv(100) == b""
+    assert time.monotonic() - begun < 5
+    assert code == 0
+    assert told.splitlines()[3:] == ["stopped"]
 
 
 @pytest.mark.slow

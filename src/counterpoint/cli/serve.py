@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import ipaddress
+import re
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,6 +76,11 @@ def serve(
         raise UsageError(
             f"--host {host} lets other machines in: give a token as well, as COUNTERPOINT_TOKEN or --token"
         )
+    for name in allow_host or ():
+        if not re.fullmatch(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?", name):
+            raise UsageError(
+                f"--allow-host {name[:100]!r} is no name of a host: give it without scheme, port and path"
+            )
     check_extra()
     if metrics:
         from counterpoint.metrics import metrics_of
@@ -165,6 +171,8 @@ def serve_until_stopped(
     try:
         server(app).run(sockets)
     finally:
+        for one in (signal.SIGINT, signal.SIGTERM):  # it is about to end
+            signal.signal(one, signal.SIG_IGN)
         app.state.stopping.set()
         scoring.join()
 
@@ -173,8 +181,7 @@ def serve_until_stopped(
 def stoppable(quiet: bool) -> Iterator[None]:
     """Ctrl-C and SIGTERM end what is within, and are the way it is meant to end."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
+    with suppress(KeyboardInterrupt):
         yield
-    except KeyboardInterrupt:
-        if not quiet:
-            say("stopped")
+    if not quiet:
+        say("stopped")

@@ -407,6 +407,26 @@ def test_a_server_that_stops_answers_what_is_under_way(serving, kept):
     assert (answers, len(kept.spans)) == ([200], 1)
 
 
+def test_what_cannot_be_stored_before_the_server_has_to_stop_is_503(serving, kept, monkeypatch, caplog):
+    monkeypatch.setattr("counterpoint.view.server.listening.STOP_S", 1)
+    server = serving(kept)
+    kept.gate.clear()
+    answers: list[Any] = []
+    sender = threading.Thread(
+        target=lambda: answers.append(
+            server.ask("POST", "/v1/traces", message(span()), content_type=PROTOBUF)
+        )
+    )
+    sender.start()
+    time.sleep(0.2)
+    server.stop()
+    sender.join()
+    kept.gate.set()
+    assert (answers[0].status, answers[0].headers["retry-after"]) == (503, "1")
+    assert "the server stops" in told(answers[0])
+    assert "Traceback" not in caplog.text
+
+
 def test_a_bug_of_ours_is_500_with_all_headers_and_the_server_stays_up(receiver, caplog):
     store = receiver.store
     store.fault, store.faults = ZeroDivisionError("ours"), 1

@@ -7,6 +7,7 @@ import errno
 import os
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -14,6 +15,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from counterpoint.errors import UsageError
+from counterpoint.view.server.responses import Application, Receive, Scope, Send, reply, status
 
 __all__ = ["DEFAULT_PORT", "bind", "server"]
 
@@ -93,7 +95,7 @@ def server(app: Any) -> uvicorn.Server:
     ``run(sockets)`` returns when that is done. ``app.state.stopping`` is set as soon as it is to stop.
     """
     config = uvicorn.Config(
-        app,
+        _until_stopped(app),
         http=_Protocol,
         ws="none",
         loop="asyncio",
@@ -110,18 +112,38 @@ def server(app: Any) -> uvicorn.Server:
     return _Server(config, app)
 
 
+def _until_stopped(app: Any) -> Application:
+    """The application; what it could not answer within `STOP_S` is 503, and no fault of the server."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        except asyncio.CancelledError:
+            if scope["type"] != "http" or not app.state.stopping.is_set():
+                raise
+            with suppress(Exception):  # half of an answer may be out already
+                again = (b"retry-after", b"1")
+                await reply(send, status(scope, 503, "the server stops: try again later", again))
+
+    return answer
+
+
 class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, app: Any) -> None:
         super().__init__(config)
         self._app = app
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """However often it is asked to stop: what was received whole is answered, within `STOP_S`."""
         self._app.state.stopping.set()
-        super().handle_exit(sig, frame)
+        self.should_exit = True
 
 
 class _Protocol(H11Protocol):
-    """Closes connections on which the head of a request does not arrive, which uvicorn keeps for ever."""
+    """Closes connections on which the head of a request does not arrive, which uvicorn keeps for ever.
+
+    At a stop also those on which a body is still to come: nobody knows whether it ever does.
+    """
 
     _head: asyncio.TimerHandle | None = None
 
@@ -136,6 +158,12 @@ class _Protocol(H11Protocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self._expect()
+
+    def shutdown(self) -> None:
+        if self.cycle is not None and self.cycle.more_body and not self.cycle.response_complete:
+            self.transport.close()
+        else:
+            super().shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
