@@ -173,7 +173,7 @@ def test_jsonl_has_a_run_a_line(run: Run, file: Path):
     ("words", "message"),
     [
         (["--where", "upr>"], "expected a number"),
-        (["--state", "done"], "state 'done' is none of receiving, scored, unreadable"),
+        (["--state", "done"], "state 'done' is none of receiving, waiting, scored, unreadable"),
         (["--order", "nothing"], ""),
         (["--format", "xml"], "--format 'xml' is none of"),
     ],

@@ -23,7 +23,7 @@ def test_traces_come_back_as_they_were(store):
     found = store.run(run)
     assert (found.task, found.answer, found.correct, found.steps) == ("3+4?", "7", True, 2)
     assert (found.agents, found.started_at, found.ended_at) == (("A", "B"), 1.5, 9.0)
-    assert (found.origin, found.state, found.spans) == ("q.jsonl", "receiving", 0)
+    assert (found.origin, found.state, found.spans) == ("q.jsonl", "waiting", 0)
 
 
 def test_traces_of_files_are_due_at_once(store):

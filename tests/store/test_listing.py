@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from counterpoint.errors import UsageError
-from counterpoint.store import Store
+from counterpoint.store import Store, listing
 
 from .conftest import keep, span, trace, trace_id
 
@@ -78,6 +79,7 @@ def test_a_search_is_for_text_that_stands_somewhere_in_a_run(few, text, found):
         ({"state": "scored"}, ["one", "two"]),
         ({"state": "unreadable"}, ["bad"]),
         ({"state": "receiving"}, [trace_id(1)]),
+        ({"state": "waiting"}, []),
         ({"correct": "right"}, ["one"]),
         ({"correct": "wrong"}, ["two"]),
         ({"correct": "ungraded"}, ["bad", trace_id(1)]),
@@ -95,6 +97,19 @@ def test_a_search_is_for_text_that_stands_somewhere_in_a_run(few, text, found):
 )
 def test_conditions_let_through_the_runs_that_meet_all_of_them(few, asked, found):
     assert ids(few, **asked) == found
+
+
+def test_a_run_that_is_quiet_and_not_scored_is_waiting(store, monkeypatch):
+    store.add_spans([span(1)])
+    store.add_traces([trace("file")], origin="file")
+    states = {run.id: run.state for run in store.runs().rows}
+    assert states == {trace_id(1): "receiving", "file": "waiting"}
+    assert ids(store, state="waiting") == ["file"]
+    now = time.time()
+    monkeypatch.setattr(listing.time, "time", lambda: now + listing.QUIET_S + 1)
+    assert ids(store, state="receiving") == []
+    assert ids(store, state="waiting") == [trace_id(1), "file"]
+    assert [run.due for run in store.runs(state="waiting").rows] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +137,7 @@ def test_the_page_says_how_many_match_and_which_systems_there_are(few):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"state": "scorred"}, "state 'scorred' is none of receiving, scored, unreadable.*scored"),
+        ({"state": "scorred"}, "state 'scorred' is none of receiving, waiting, scored, unreadable.*scored"),
         ({"correct": "maybe"}, "correct 'maybe' is none of right, wrong, ungraded"),
         ({"where": "upr>"}, "expected a number"),
         ({"where": "ci_low(upr)>0.1"}, "of one run there are no intervals"),

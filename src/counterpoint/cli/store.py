@@ -52,7 +52,10 @@ def list_(
         typer.Option("--where", metavar="CONDITIONS", help="Only runs where all hold: 'upr>0.4, ids<0.3'."),
     ] = "",
     state: Annotated[
-        str, typer.Option("--state", metavar="receiving|scored|unreadable", help="Only runs in this state.")
+        str,
+        typer.Option(
+            "--state", metavar="receiving|waiting|scored|unreadable", help="Only runs in this state."
+        ),
     ] = "",
     correct: Annotated[
         str, typer.Option("--correct", metavar="right|wrong|ungraded", help="Only runs with such an answer.")
@@ -217,7 +220,7 @@ def scores_text(store: Store, runs: Sequence[Run], *, keep_secrets: bool) -> tup
             if trace.id in names
         ]
         scores = scores + Scores(rows, infos)
-    waiting = [run for run in runs if run.state == "receiving"]
+    waiting = [run for run in runs if run.due]
     if waiting:
         scores.warnings.append(f"{len(waiting)} runs are not scored, or not since their last span")
     broken = [f"run {run.id}: {run.error}" for run in runs if run.state == "unreadable"]

@@ -11,6 +11,7 @@ Conventions
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,14 +34,17 @@ ORDERS = {
     "steps": "steps DESC, key",
     "spans": "spans DESC, key",
 }
+QUIET_S = 10.0
+"""A run that is not scored is waiting for it, and no longer receiving, after so long without a span."""
 _STATE = {
-    "receiving": "revision > scored_revision",
+    "receiving": "revision > scored_revision AND origin = 'otlp' AND updated_at > ?",
+    "waiting": "revision > scored_revision AND (origin <> 'otlp' OR updated_at <= ?)",
     "scored": "revision <= scored_revision AND error = ''",
     "unreadable": "revision <= scored_revision AND error <> ''",
 }
 _FOLDS = {"mean": "AVG", "min": "MIN", "max": "MAX"}
 _COLUMNS = """key, id, origin, system, task, agents, answer, correct, started_at, ended_at, received_at,
-    spans, steps, traces, revision, scored_revision, error"""
+    spans, steps, traces, revision, scored_revision, error, updated_at"""
 
 
 class Query:
@@ -109,7 +113,8 @@ def list_runs(
     if system is not None:
         query.add("system = ?", clean(system))
     if state:
-        query.add(_STATE[_among(state, STATES, "state")])
+        condition = _STATE[_among(state, STATES, "state")]
+        query.add(condition, *[time.time() - QUIET_S] * condition.count("?"))
     if correct:
         query.add(CORRECT[_among(correct, tuple(CORRECT), "correct")])
     for gate in parse_gates(where) if where.strip() else ():
@@ -195,8 +200,10 @@ def _runs(database: sqlite3.Connection, rows: list[Any]) -> tuple[Run, ...]:
 
 def _run(row: Any, values: dict[str, float | None]) -> Run:
     _, run_id, origin, system, task, agents, answer, correct, *times, spans, steps, traces = row[:14]
-    revision, scored, error = row[14:]
-    state: State = "receiving" if revision > scored else "unreadable" if error else "scored"
+    revision, scored, error, updated = row[14:]
+    state: State = "unreadable" if error else "scored"
+    if revision > scored:
+        state = "receiving" if origin == "otlp" and updated > time.time() - QUIET_S else "waiting"
     return Run(
         id=run_id,
         origin=origin,

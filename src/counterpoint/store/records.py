@@ -34,8 +34,8 @@ __all__ = [
     "summarize",
 ]
 
-State = Literal["receiving", "scored", "unreadable"]
-STATES: tuple[State, ...] = ("receiving", "scored", "unreadable")
+State = Literal["receiving", "waiting", "scored", "unreadable"]
+STATES: tuple[State, ...] = ("receiving", "waiting", "scored", "unreadable")
 
 _GRADES = {1.0: True, 0.0: False, None: None}
 SHOWN = 2000
@@ -89,6 +89,12 @@ class Run(Struct, frozen=True):
     values: Mapping[str, float | None]
     """Metric text to value: the mean over the run's traces; None where it is undefined."""
     state: State
+    """Receiving: spans come. Waiting: none came for `listing.QUIET_S` seconds, and it is not scored yet."""
+
+    @property
+    def due(self) -> bool:
+        """Did spans come that are not scored yet?"""
+        return self.revision > self.scored_revision
 
 
 class Runs(Struct, frozen=True):
@@ -140,7 +146,7 @@ class Summary(NamedTuple):
     ended_at: float | None
     steps: int
     head: str
-    """What a short search looks through: id, system, tasks, agents, answer; in lower case."""
+    """What a short search looks through: id, system, service, name, tasks, agents, answer; in lower case."""
     text: str
     """What a search looks through: the steps too; in lower case."""
 
@@ -192,7 +198,10 @@ def summarize(
     }
     first = traces[0] if traces else Trace("", ())
     answer = next((trace.answer for trace in reversed(traces) if trace.answer is not None), came_to)
-    texts = [first.id, first.system, *(trace.task for trace in traces), *agents, answer or ""]
+    named = {
+        str(trace.labels[key]) for trace in traces for key in ("service.name", "run") if key in trace.labels
+    }
+    texts = [first.id, first.system, *sorted(named), *(trace.task for trace in traces), *agents, answer or ""]
     head = searched("\n".join(texts))
     return Summary(
         first.system,

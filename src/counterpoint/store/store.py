@@ -194,7 +194,7 @@ class Store:
         search : text that stands in the run's id, system, task, agents or answer, or (from three characters
             on) in a step; case does not matter.
         system : its name, exactly.
-        state : receiving, scored or unreadable.
+        state : receiving, waiting, scored or unreadable.
         correct : right, wrong or ungraded.
         where : gates on metrics, as in ``upr>0.4, max(ids)<0.3``; all have to hold.
         order : received (newest first), started, system, task, steps, spans, or a metric (largest first,
