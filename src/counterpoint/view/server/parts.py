@@ -73,7 +73,7 @@ def state_of(run: Run | None) -> Key:
 
 def traces_of(store: Store, run: Run) -> tuple[list[Trace], list[str]]:
     """The run's traces; while its spans arrive, those of the spans so far, and what could not be read."""
-    if run.state != "receiving" or run.origin != "otlp":
+    if not run.due or run.origin != "otlp":
         return store.traces(run.id), []
     from counterpoint.engine.live import read_run
 

@@ -34,6 +34,7 @@ __all__ = ["STATES", "as_far_as", "report_of", "run_main", "run_name", "size", "
 
 STATES = {
     "receiving": "receiving: spans still arrive, or wait to be scored",
+    "waiting": "waiting to be scored",
     "scored": "scored",
     "unreadable": "unreadable",
 }

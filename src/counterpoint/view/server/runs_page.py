@@ -36,7 +36,7 @@ ORDERS = {
     **{f"-{name}": f"lowest {name}" for name in METRICS},
 }
 CHOICES = {
-    "state": ("receiving", "scored", "unreadable"),
+    "state": ("receiving", "waiting", "scored", "unreadable"),
     "correct": ("right", "wrong", "ungraded"),
 }
 SIDES = {"a": "first", "b": "second"}
