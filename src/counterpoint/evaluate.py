@@ -32,12 +32,14 @@ from counterpoint.models.embed import embedder as load_embedder
 from counterpoint.models.vectors import cache_folder
 from counterpoint.score import Row, Score
 from counterpoint.scores import Scores, TraceInfo
-from counterpoint.trace import EVIDENCE, Trace, seed, task_id
+from counterpoint.trace import EVIDENCE, Trace, failed_calls, seed, task_id
 
 __all__ = ["Scores", "evaluate"]
 
 PROFILES = ("strict", "paper")
 KINDS = ("number", "choice", "text")
+FAILED = "calls of this question failed: run it again with --resume"
+"""Why nothing is said of a trace in which an outage stands in for what agents would have said."""
 CHUNK = 64
 """Traces whose texts are embedded together."""
 
@@ -241,7 +243,7 @@ class _Judge:
                 TraceInfo(self.settings.run, trace.id, trace.system, task_id(trace), seed(trace))
             )
             chunk.rows.extend(self._rows(context))
-            if self.settings.observe is not None:
+            if self.settings.observe is not None and not failed_calls(trace):
                 try:
                     seen = self.settings.observe(context)
                     if seen is not None:
@@ -297,9 +299,14 @@ class _Judge:
         return found
 
     def _rows(self, context: Context) -> Iterator[Row]:
+        failed = failed_calls(context.trace)
         for chosen, signature in zip(self.settings.metrics, self.signatures, strict=True):
             try:
-                score = chosen.compute(context, **chosen.values(self.settings.profile))
+                score = (
+                    Score.undefined(FAILED, parts=failed)
+                    if failed
+                    else chosen.compute(context, **chosen.values(self.settings.profile))
+                )
             except UsageError:
                 raise  # a parameter that no trace can be judged by
             except CounterpointError as error:

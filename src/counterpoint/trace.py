@@ -171,6 +171,17 @@ def seed(trace: Trace) -> str:
     return "" if value is None else str(value)
 
 
+def failed_calls(trace: Trace) -> dict[str, int]:
+    """How many model calls of `counterpoint run` gave no reply, and of how many; empty where none failed.
+
+    What such a discussion shows is the outage: it is not scored.
+    """
+    failed, calls = trace.labels.get("failed_calls"), trace.labels.get("calls")
+    if not (isinstance(failed, int) and isinstance(calls, int) and 0 < failed <= calls):
+        return {}
+    return {"failed_calls": failed, "calls": calls}
+
+
 def select_agents(
     trace: Trace, *, exclude: Iterable[str] = (), rename: Mapping[str, str] | None = None
 ) -> Trace:

@@ -75,9 +75,33 @@ def test_a_reply_with_fields_of_a_later_version_is_still_a_reply(folder):
 
 
 @pytest.mark.parametrize("resume", [False, True])
-def test_traces_of_something_else_are_not_written_over(tmp_path, resume):
+@pytest.mark.parametrize("name", ["traces.jsonl", "scores.json"])
+def test_files_of_something_else_are_not_written_over(tmp_path, name, resume):
     mine = encode(Trace("mine", ())) + b"\n"
-    (tmp_path / "traces.jsonl").write_bytes(mine)
-    with pytest.raises(UsageError, match="of something else"):
+    (tmp_path / name).write_bytes(mine)
+    with pytest.raises(UsageError, match=f"{name} of something else"):
         opened(tmp_path, resume=resume)
-    assert (tmp_path / "traces.jsonl").read_bytes() == mine
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_bytes() == mine
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_run_that_was_killed_before_its_first_line_can_be_started(tmp_path, resume):
+    for name in ("log.jsonl", "traces.jsonl"):
+        (tmp_path / name).touch()
+    opened(tmp_path, resume=resume).close()
+    assert (tmp_path / "config.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "remedy"),
+    [
+        ("log.jsonl", "delete that line"),
+        ("traces.jsonl", "delete this file \\(--resume makes it anew from log.jsonl\\)"),
+    ],
+)
+def test_whoever_finds_a_bad_line_is_told_what_to_do(folder, file, remedy):
+    with (folder / file).open("a") as log:
+        log.write("nonsense\n")
+    with pytest.raises(UsageError, match=remedy):
+        opened(folder).traces()

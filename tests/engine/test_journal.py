@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -70,6 +71,25 @@ def test_a_closed_journal_takes_nothing_more(tmp_path):
     journal.close()
     with pytest.raises(UsageError, match="could not be written"):
         journal.append(b"{}")
+
+
+def test_after_a_write_that_failed_nothing_is_written_behind_the_torn_line(tmp_path, monkeypatch):
+    path, real = tmp_path / "log", os.write
+
+    def full(file: int, data: bytes) -> int:
+        if len(data) > 10:
+            real(file, data[:10])
+            raise OSError("No space left on device")
+        return real(file, data)
+
+    journal = Journal(path)
+    journal.append(b'{"n": 0}')
+    monkeypatch.setattr(os, "write", full)
+    for line in (b'{"n": 1, "text": "long"}', b'{"n": 2}'):
+        with pytest.raises(UsageError, match="No space left"):
+            journal.append(line)
+    journal.close()
+    assert numbers(path) == [0]
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):

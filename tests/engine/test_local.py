@@ -196,7 +196,9 @@ def test_a_play_that_breaks_costs_no_other_question(tmp_path):
 def test_a_model_that_never_answers_ends_the_run_early(tmp_path):
     many = [Example(f"q{number}", f"What is {number} + 7?", "7") for number in range(50)]
     report, model = sit(plan("single", examples=many), tmp_path, failing_after(0), threads=2)
-    assert report.stopped == f"none of the first {HOPELESS} calls was answered: the server is down"
+    assert report.stopped == (
+        f"{HOPELESS} calls in a row were not answered, the last one: the server is down"
+    )
     assert len(model.requests) <= HOPELESS + 2
 
 

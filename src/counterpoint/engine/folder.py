@@ -1,6 +1,6 @@
 """The folder of one run: everything needed to read it, to reproduce it and to go on with it.
 
-    config.json     what was asked for: system with its prompts and wirings, benchmark, model, versions
+    config.json     what was asked for: system with its prompts and wirings, benchmark, model, versions, sittings
     log.jsonl       every reply as it came in, every failure, every start and stop; append-only
     traces.jsonl    one trace a question and seed; `counterpoint score` and all other commands read it
     scores.json     the scores of the run, as `counterpoint score --format json` writes them
@@ -9,6 +9,8 @@ Conventions
 -----------
 * A call is looked up by its job, by what was asked (secrets masked) and by how many times the same was asked
   before in that job; so a run that goes on asks for nothing that has been paid for.
+* A run goes on with the same questions, or more of them: the shorter list is the beginning of the longer.
+  What is there already of more questions or seeds stays.
 * Keys are written nowhere; values that look like keys are masked in every file.
 """
 
@@ -24,6 +26,7 @@ from typing import Any
 
 import msgspec
 
+from counterpoint.engine.jobs import QUESTION
 from counterpoint.engine.journal import Journal
 from counterpoint.errors import TraceError, UsageError
 from counterpoint.runtime.play import TimedReply
@@ -36,6 +39,12 @@ CONFIG, LOG, TRACES, SCORES = "config.json", "log.jsonl", "traces.jsonl", "score
 
 FIXED = ("benchmark", "system", "team", "protocol", "model")
 """What cannot change when a run goes on: its folder holds one system on one benchmark with one model."""
+SITTING = ("command", "asked", "counterpoint", "python")
+"""What the config keeps of every sitting."""
+REMEDIES = {
+    LOG: "delete that line (a reply in it is asked for again), or name another folder",
+    TRACES: f"delete this file (--resume makes it anew from {LOG}), or name another folder",
+}
 
 
 def call_key(messages: Sequence[Mapping[str, Any]], times: int) -> str:
@@ -54,33 +63,33 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"{path}: could not be made: {error.strerror or error}") from None
-        held = (path / CONFIG).exists() or (path / LOG).exists()
+        held = (path / CONFIG).exists() or _holds(path / LOG)
         if held and not resume:
             raise UsageError(
                 f"{path}: holds a run already: go on with it by --resume, or name another folder"
             )
-        if not held and (path / TRACES).exists():
-            raise UsageError(f"{path}: holds {TRACES} of something else, no run: name another folder")
-        if held:
-            _check_same(path / CONFIG, config)
-        self.journal = Journal(path / LOG)
-        self.trace_lines = Journal(path / TRACES)
+        for name in (TRACES, SCORES):
+            if not held and _holds(path / name):
+                raise UsageError(f"{path}: holds {name} of something else, no run: name another folder")
+        before = _read_same(path / CONFIG, config) if held else {}
+        self.journal = Journal(path / LOG, remedy=REMEDIES[LOG])
+        self.trace_lines = self._open_traces()
         self.replies: dict[tuple[str, str], TimedReply] = {}
         for number, record in enumerate(self.journal.read(), 1):
             if record.get("event") == "call":
                 self._recall(record, number)
-        write_json(path / CONFIG, config)
+        write_json(path / CONFIG, _joined(before, config))
         self.note("resumed" if held else "started")
+
+    def _open_traces(self) -> Journal:
+        return Journal(self.path / TRACES, remedy=REMEDIES[TRACES])
 
     def _recall(self, record: Mapping[str, Any], number: int) -> None:
         try:
             job, call = str(record["job"]), str(record["call"])
             self.replies[job, call] = msgspec.convert(record["reply"], TimedReply)
         except (KeyError, msgspec.ValidationError) as error:
-            raise UsageError(
-                f"{self.journal.path}: line {number} is no reply of a run ({error}): "
-                "the file was changed from outside"
-            ) from None
+            raise self.journal.foreign(number, f"is no reply of a run ({error})") from None
 
     def note(self, event: str, **told: Any) -> None:
         """Add an event to the log."""
@@ -109,7 +118,7 @@ class RunFolder:
                 for number, record in enumerate(self.trace_lines.read(), 1)
             ]
         except TraceError as error:
-            raise UsageError(str(error)) from None
+            raise UsageError(f"{error}: {REMEDIES[TRACES]}") from None
 
     def add_trace(self, trace: Trace) -> None:
         """Put a trace on the disk."""
@@ -119,7 +128,7 @@ class RunFolder:
         """Replace the traces by these, in this order, in one move."""
         self.trace_lines.close()
         _replace(self.path / TRACES, b"".join(encode(trace) + b"\n" for trace in traces))
-        self.trace_lines = Journal(self.path / TRACES)
+        self.trace_lines = self._open_traces()
 
     def close(self) -> None:
         """Let another process have the folder."""
@@ -127,11 +136,19 @@ class RunFolder:
         self.trace_lines.close()
 
 
-def _check_same(path: Path, config: Mapping[str, Any]) -> None:
+def _holds(path: Path) -> bool:
+    """Whether there is anything in the file, or there is something that is no file."""
+    return path.exists() and not (path.is_file() and path.stat().st_size == 0)
+
+
+def _read_same(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The config of the run in the folder; UsageError where it is not the one that is asked for."""
     try:
         found = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"{path}: could not be read, so the run cannot go on: {error}") from None
+        raise UsageError(
+            f"{path}: could not be read, so the run cannot go on: {error}: name another folder"
+        ) from None
     asked = msgspec.to_builtins(_masked(config))
     for name in FIXED:
         before, now = found.get(name), asked.get(name)
@@ -139,6 +156,36 @@ def _check_same(path: Path, config: Mapping[str, Any]) -> None:
             raise UsageError(
                 f"{path}: this run has another {name}{_difference(before, now)}: name another folder"
             )
+    wirings = zip(found.get("wirings") or (), asked.get("wirings") or (), strict=False)
+    if any(before != now for before, now in wirings):
+        raise UsageError(f"{path}: this run has another wiring: name another folder")
+    _check_questions(path, str(found.get("examples", "")), str(asked.get("examples", "")))
+    return found
+
+
+def _check_questions(path: Path, before: str, now: str) -> None:
+    for start in range(0, min(len(before), len(now)), QUESTION):
+        if before[start : start + QUESTION] != now[start : start + QUESTION]:
+            raise UsageError(
+                f"{path}: this run has other questions (number {start // QUESTION + 1} is another one): "
+                "name another folder"
+            )
+
+
+def _joined(before: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """The config of this sitting, which says of questions, seeds and sittings what the folder has in all."""
+    sitting = {"at": round(time.time(), 3), **{name: config[name] for name in SITTING if name in config}}
+    sittings = before.get("sittings")
+    most = {
+        name: max(before[name], config[name], key=_size)
+        for name in ("questions", "seeds", "examples", "wirings")
+        if name in before and name in config
+    }
+    return {**config, **most, "sittings": [*(sittings if isinstance(sittings, list) else ()), sitting]}
+
+
+def _size(value: Any) -> int:
+    return len(value) if isinstance(value, str | list | tuple) else value if isinstance(value, int) else 0
 
 
 def _difference(before: Any, now: Any) -> str:

@@ -25,7 +25,10 @@ from counterpoint.runtime.systems import System
 from counterpoint.runtime.wirings import check_wiring, plain
 from counterpoint.trace import Trace
 
-__all__ = ["Job", "Plan"]
+__all__ = ["QUESTION", "Job", "Plan"]
+
+QUESTION = 8
+"""Hex digits that tell a question from others in a run's config."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class Plan:
             **first,
             "seeds": self.seeds,
             "questions": len(self.examples),
-            "examples": _digest({"examples": [self._content(example) for example in self.examples]}),
+            "examples": "".join(_digest(self._content(example))[:QUESTION] for example in self.examples),
             "wirings": wirings[:1] if all(wiring == wirings[0] for wiring in wirings) else wirings,
         }
 

@@ -5,6 +5,7 @@ Conventions
 * `append` returns once the line is on the disk (fsync). Threads that append at the same time share one fsync.
 * A last line that a crash cut in two is dropped when the file is opened again. Every other line that is no
   JSON object is an error, for somebody edited the file.
+* Once a line could not be written (a full disk) nothing more is: what is torn stays the last line.
 * One process at a time: the file is locked while it is open, where the platform has such locks.
 """
 
@@ -32,9 +33,12 @@ except ImportError:  # Windows has no such locks
 class Journal:
     """An append-only file of JSON objects, one a line."""
 
-    def __init__(self, path: Path) -> None:
-        """Open or create the file; raises UsageError where that cannot be, or another process has it."""
-        self.path = path
+    def __init__(self, path: Path, *, remedy: str = "") -> None:
+        """Open or create the file; raises UsageError where that cannot be, or another process has it.
+
+        ``remedy``: what to do about a line that is none of ours.
+        """
+        self.path, self.remedy = path, remedy
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         except OSError as error:
@@ -79,10 +83,13 @@ class Journal:
                 except (msgspec.DecodeError, RecursionError):
                     record = None
                 if not isinstance(record, dict):
-                    raise UsageError(
-                        f"{self.path}: line {number} is no JSON object: the file was changed from outside"
-                    )
+                    raise self.foreign(number, "is no JSON object")
                 yield record
+
+    def foreign(self, number: int, what: str) -> UsageError:
+        """The error of a line that no `append` wrote."""
+        told = f"{self.path}: line {number} {what}: the file was changed from outside"
+        return UsageError(f"{told}: {self.remedy}" if self.remedy else told)
 
     def append(self, line: bytes) -> None:
         """Write one line (without its newline) and wait until it is on the disk."""
@@ -112,7 +119,7 @@ class Journal:
             broken = error
         finally:
             self._turn.acquire()
-            self._writing, self._broken = False, broken
+            self._writing, self._broken = False, self._broken or broken
             if written:
                 self._durable = upto
             else:  # Ctrl-C: whoever waits writes these lines; twice at worst

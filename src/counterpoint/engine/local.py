@@ -10,9 +10,12 @@ Conventions
 * A reply is on the disk before anybody sees it. A run that was killed and goes on plays its unfinished
   questions again from those replies, and asks for the rest only. At most the calls that were under way when
   it was killed, one a thread, are asked for again.
-* A question some of whose calls failed has a trace with the errors in its steps. When a run goes on, such
-  questions are played again.
-* A stop (Ctrl-C, a budget, ours or the model's own) lets the calls under way come in, and keeps them.
+* A question some of whose calls failed has a trace with the errors in its steps, ``labels["failed_calls"]``,
+  no grade and no scores. When a run goes on, such questions are played again, after those not yet played.
+* An endpoint that says that it answers no further call (`ModelUnavailable`), and many failures in a row
+  without one reply, end a run. Refusals and empty texts are replies.
+* A stop (Ctrl-C, an outage, a budget, ours or the model's own) lets the calls under way come in, and keeps
+  them.
 """
 
 from __future__ import annotations
@@ -30,11 +33,11 @@ from msgspec.structs import replace
 from counterpoint.contracts import ChatModel, Reply
 from counterpoint.engine.folder import RunFolder, call_key
 from counterpoint.engine.jobs import Job, Plan
-from counterpoint.errors import BudgetExceeded, CounterpointError, ModelError
+from counterpoint.errors import BudgetExceeded, CounterpointError, ModelError, ModelUnavailable
 from counterpoint.metrics.outcome import price_usd
 from counterpoint.models.limits import Limits
 from counterpoint.runtime.play import TimedReply
-from counterpoint.trace import Trace, Usage
+from counterpoint.trace import Trace, Usage, failed_calls
 
 __all__ = ["Failure", "Models", "Progress", "Report", "dollars", "run"]
 
@@ -44,7 +47,7 @@ Models = Callable[[int, Callable[[float], object]], ChatModel]
 SAMPLE_SEEDS = 1000
 """How far apart the seeds of repeated prompts are: seeds of a run are smaller."""
 HOPELESS = 10
-"""So many calls without one reply end a run: the address, the key or the model's name is wrong."""
+"""So many failed calls in a row, or two a thread where that is more, end a run: they would all fail."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,9 @@ class Progress:
 
     questions: int
     done: int = 0
+    """Questions none of whose calls failed."""
+    failed: int = 0
+    """Questions some of whose calls failed in this sitting."""
     calls: int = 0
     failed_calls: int = 0
     tokens_in: int = 0
@@ -71,7 +77,11 @@ class Progress:
     unpriced: str = ""
     """Why the cost is not known; empty where it is."""
     asked_now: int = 0
-    """Calls that this sitting made."""
+    """Calls that this sitting made and that were answered."""
+    under_way: int = 0
+    """Calls that are waited for."""
+    stopping: str = ""
+    """Why no further call is begun; empty where some are."""
     started_at: float = field(default_factory=time.monotonic)
 
     def add(self, reply: Reply, price: float | str) -> None:
@@ -95,6 +105,8 @@ class Report:
     progress: Progress
     stopped: str = ""
     """Why the run ended before its last question; empty where it did not."""
+    others: int = 0
+    """Traces in the folder of questions or seeds that this plan has not; they stay."""
 
 
 class _Stop(BaseException):
@@ -132,8 +144,11 @@ class _Run:
         self.plan, self.folder, self.models, self.limits = plan, folder, models, limits
         self.lock = threading.Lock()
         self.progress = Progress(questions=len(plan.jobs))
-        self.stopped = ""
         self.stopping = threading.Event()
+        self.left = False
+        self.unanswered = 0
+        self.patience = HOPELESS
+        self.spent: dict[str, float] = {}
         self.broken: CounterpointError | None = None
         self.failures: dict[str, list[Failure]] = {}
         self.by_seed: dict[int, ChatModel] = {}
@@ -141,25 +156,45 @@ class _Run:
             self.progress.add(reply, _price(reply))
             limits.enter(reply)
 
+    @property
+    def stopped(self) -> str:
+        """Why no further call is begun."""
+        return self.progress.stopping
+
     def go(self, threads: int, watch: Callable[[Progress], None]) -> Report:
+        self.patience = max(HOPELESS, 2 * threads)
         jobs = {job.key: job for job in self.plan.jobs}
-        done: dict[str, Trace] = {}
-        flawed: dict[str, Trace] = {}
-        for trace in self.folder.traces():
-            job = jobs.get(str(trace.labels.get("job")))
-            if job is not None:
-                (flawed if _errors(trace) else done)[job.key] = replace(trace, id=job.id)
+        done, flawed, others = self._found(jobs)
         self.progress.done = len(done)
-        self.todo = iter([job for job in jobs.values() if job.key not in done])
+        todo = [job for key, job in jobs.items() if key not in done]
+        self.todo = iter(sorted(todo, key=lambda job: job.key in flawed))
         self._play_all(done, threads, watch)
         known = {**flawed, **done}
         traces = tuple(known[key] for key in jobs if key in known)
-        self.folder.set_traces(traces)
+        self.folder.set_traces([*traces, *others])
         failures = tuple(failure for key in jobs for failure in self.failures.get(key, ()))
-        self.folder.note("stopped" if self.stopped else "finished", why=self.stopped, traces=len(traces))
+        stopped = self.stopped + self._spent_meanwhile()
+        self.folder.note("stopped" if stopped else "finished", why=stopped, traces=len(traces))
         if self.broken is not None:
             raise self.broken
-        return Report(traces, failures, self.progress, self.stopped)
+        return Report(traces, failures, self.progress, stopped, len(others))
+
+    def _found(self, jobs: Mapping[str, Job]) -> tuple[dict[str, Trace], dict[str, Trace], list[Trace]]:
+        """The folder's traces: those to be kept, those to be played again, and those of other jobs.
+
+        Those to be played again leave the file, so that no question is in it twice if this sitting is killed.
+        """
+        found = self.folder.traces()
+        newest = {str(trace.labels.get("job")): trace for trace in found}
+        done: dict[str, Trace] = {}
+        flawed: dict[str, Trace] = {}
+        for key, trace in newest.items():
+            if key in jobs:
+                (flawed if _errors(trace) else done)[key] = replace(trace, id=jobs[key].id)
+        others = [trace for key, trace in newest.items() if key not in jobs]
+        if len(done) + len(others) < len(found):
+            self.folder.set_traces([*done.values(), *others])
+        return done, flawed, others
 
     def _play_all(self, done: dict[str, Trace], threads: int, watch: Callable[[Progress], None]) -> None:
         results: queue.SimpleQueue[tuple[Job, Trace | BaseException | None] | None] = queue.SimpleQueue()
@@ -182,18 +217,18 @@ class _Run:
                 continue
             except KeyboardInterrupt:
                 if self.stopped:
+                    self.left = True
                     return  # asked twice: leave the calls under way; the workers are daemons
                 self._stop("interrupted")
         watch(self.progress)
 
     def _take(self, job: Job, outcome: Trace | BaseException | None, done: dict[str, Trace]) -> None:
-        if isinstance(outcome, CounterpointError):
-            self.broken = outcome
-            self._stop(str(outcome))
-            return
         if isinstance(outcome, Trace):
             done[job.key] = outcome
-            self.progress.done += 1
+            if failed_calls(outcome):
+                self.progress.failed += 1
+            else:
+                self.progress.done += 1
             failures = [Failure(job.id, agent, error) for agent, error in _errors(outcome)]
         elif outcome is not None:
             failures = [Failure(job.id, "", f"{type(outcome).__name__}: {outcome}")]
@@ -204,10 +239,20 @@ class _Run:
             for failure in failures:
                 self.folder.note("failed", trace=failure.trace, agent=failure.agent, error=failure.error)
 
-    def _stop(self, why: str) -> None:
+    def _stop(self, why: str) -> bool:
+        """Begin no further call; whether this is the first reason not to."""
         with self.lock:
-            self.stopped = self.stopped or why
+            first = not self.stopped
+            if first:
+                self.progress.stopping = why
             self.stopping.set()
+        return first
+
+    def _spent_meanwhile(self) -> str:
+        """What the calls under way added to a budget after it had ended the run."""
+        now = self.limits.spent
+        more = [f"{now[unit]:.6g} {unit}" for unit, spent in self.spent.items() if now[unit] > spent]
+        return f"; {' and '.join(more)} once the calls under way had come in" if more else ""
 
     def _wait(self, seconds: float) -> None:
         """A pause between two attempts of a call, cut short where the run stops."""
@@ -228,12 +273,20 @@ class _Run:
             return None if self.stopped else next(self.todo, None)
 
     def _played(self, job: Job) -> Trace | BaseException | None:
+        asker = _Asker(self, job)
         try:
-            trace = job.play(_Asker(self, job))
+            trace = asker.told(job.play(asker))
+            if self.left:
+                return None
             self.folder.add_trace(trace)
         except _Stop:
             return None
         except BudgetExceeded as error:
+            if self._stop(str(error)):
+                self.spent = self.limits.spent
+            return None
+        except CounterpointError as error:  # a full disk, for one: whatever is asked now would be lost
+            self.broken = self.broken or error
             self._stop(str(error))
             return None
         except Exception as error:
@@ -251,23 +304,34 @@ class _Run:
         with self.lock:
             self.progress.add(kept, _price(kept))
             self.progress.asked_now += 1
+            self.unanswered = 0
         return kept
 
     def _timed(self, messages: Sequence[Mapping[str, Any]], seed: int) -> TimedReply:
         """A new reply; nothing is asked any more once the run stops."""
-        if self.stopping.is_set():
-            raise _Stop
+        model = self._model(seed)
+        with self.lock:
+            if self.stopped:
+                raise _Stop
+            self.progress.under_way += 1
         started = time.time()
-        reply = self._model(seed)(messages)
+        try:
+            reply = model(messages)
+        finally:
+            with self.lock:
+                self.progress.under_way -= 1
         fields = {name: getattr(reply, name) for name in Reply.__dataclass_fields__}
         return TimedReply(**fields, started_at=started, ended_at=time.time())
 
     def _count_failure(self, error: ModelError) -> None:
         with self.lock:
             self.progress.failed_calls += 1
-            hopeless = not self.progress.calls and self.progress.failed_calls >= HOPELESS
-        if hopeless:
-            self._stop(f"none of the first {HOPELESS} calls was answered: {error}")
+            self.unanswered += 1
+            unanswered = self.unanswered
+        if isinstance(error, ModelUnavailable):
+            self._stop(f"the endpoint answers no further call: {error}")
+        elif unanswered >= self.patience:
+            self._stop(f"{self.patience} calls in a row were not answered, the last one: {error}")
 
     def _model(self, seed: int) -> ChatModel:
         with self.lock:
@@ -282,6 +346,7 @@ class _Asker:
     def __init__(self, run: _Run, job: Job) -> None:
         self.run, self.job = run, job
         self.times: Counter[str] = Counter()
+        self.failed = 0
 
     def __call__(self, messages: Sequence[Mapping[str, Any]], /) -> Reply:
         same = call_key(messages, 0)
@@ -291,7 +356,20 @@ class _Asker:
         recorded = self.run.folder.replies.get((self.job.key, call))
         if recorded is not None:
             return recorded
-        return self.run.ask(self.job, call, messages, self.job.seed + SAMPLE_SEEDS * times)
+        try:
+            return self.run.ask(self.job, call, messages, self.job.seed + SAMPLE_SEEDS * times)
+        except ModelError:
+            self.failed += 1
+            raise
+
+    def told(self, trace: Trace) -> Trace:
+        """The trace, which says so where calls failed; it has no grade then."""
+        if not self.failed:
+            return trace
+        calls = self.times.total()
+        labels = {**trace.labels, "failed_calls": self.failed, "calls": calls}
+        warning = f"{self.failed} of {calls} calls failed: not scored before --resume has played it again"
+        return replace(trace, correct=None, labels=labels, warnings=(*trace.warnings, warning))
 
 
 def dollars(reply: Reply) -> float | None:
