@@ -16,7 +16,8 @@ import pytest
 
 from counterpoint.engine.live import score_run
 from counterpoint.scores import read_scores
-from counterpoint.store import Store, receiving
+from counterpoint.store import Run as RunOfStore
+from counterpoint.store import Runs, Store, receiving
 
 from .conftest import lines, native
 
@@ -104,6 +105,14 @@ def runs(run: Run, *words: object) -> list[dict[str, Any]]:
     return found
 
 
+def test_the_json_of_runs_follows_its_schema(run: Run, file: Path, desk: str):
+    jsonschema = pytest.importorskip("jsonschema")
+    added(file, run, native("t1"))
+    found = json.loads(run("store", "list", "--format", "json").out)
+    assert len(found["runs"]) == 2
+    jsonschema.validate(found, json.loads(run("schema", "runs").out))
+
+
 def test_runs_are_listed_searched_and_filtered(run: Run, file: Path, desk: str):
     added(file, run, native("t1", system="panel"), native("t2", task="What is zinnober?"))
     assert [row["id"] for row in runs(run)] == ["t2", "t1", desk]
@@ -123,6 +132,25 @@ def test_the_table_shows_ids_in_full_and_the_metrics_asked_about(run: Run, file:
     assert "steps" in head
     assert line.startswith(f"{desk} ")
     assert max(map(len, told.out.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_a_long_id_leaves_room_for_the_other_columns(width: int):
+    from rich.console import Console
+
+    from counterpoint.view import run_list
+
+    run = RunOfStore(
+        id="x" * 3000, origin="f", system="debate", task="How many marbles?", agents=("a",), answer="7",
+        correct=None, started_at=None, ended_at=None, received_at=0.0, spans=120, steps=12, traces=1,
+        revision=1, scored_revision=1, error="", values={"ids": 0.25, "upr": 0.5}, state="scored",
+    )  # fmt: skip
+    out = io.StringIO()
+    Console(file=out, width=width).print(run_list.table([run], ["ids", "upr"], width=width))
+    line = out.getvalue().splitlines()[1]
+    for told in ("xxxx… ", " debate ", "How many", " ungraded ", " 12 ", " 120 ", " 0.250 ", " 0.500"):
+        assert told in line
+    assert run_list.csv_text(Runs((run,), 1, ())).splitlines()[1].startswith("x" * 3000)
 
 
 def test_stdout_is_data_and_stderr_tells_what_is_not_shown(run: Run, file: Path):

@@ -47,6 +47,18 @@ def test_the_same_id_of_another_file_is_another_run(store):
     assert [one.outcome for one in store.put_traces([trace("q1", "g")], origin="g")] == ["unchanged"]
 
 
+def test_a_run_s_id_is_of_bounded_length_and_the_same_every_time(store):
+    long = ["a" * 5000, "a" * 5001, "ü" * 200, "b" * 200]
+    first = store.add_traces(map(trace, long), origin="file")
+    assert store.add_traces(map(trace, long), origin="file") == first
+    assert len(set(first)) == 4
+    assert first[2:] == long[2:]
+    assert all(len(one) <= 220 and one.startswith("a" * 200 + "~") for one in first[:2])
+    assert [one.id for one in store.traces(first[0])] == [first[0]]
+    (again,) = store.add_traces([trace(long[0], "another")], origin="other")
+    assert again == f"{first[0]}~2"
+
+
 def test_a_copy_elsewhere_is_there_already(store):
     store.add_traces([trace("q1", "a", source="a.json"), trace("q1", "b", source="b.json")], origin="folder")
     added = store.put_traces([trace("q1", "b", source="copy.json")], origin="copy")
@@ -108,6 +120,17 @@ def test_keys_are_masked_wherever_they_stand_unless_they_are_kept(path, keep_sec
         assert (KEY in repr([store.run(run), store.traces(run), store.rows(run)])) is keep_secrets
     content = b"".join(file.read_bytes() for file in path.parent.iterdir())
     assert (KEY.encode() in content) is keep_secrets
+
+
+def test_a_run_is_found_by_its_service_and_the_name_of_its_recording(store):
+    step = Step("a", "A", "Hi.")
+    for name, labels in (
+        ("q1", {"service.name": "Desk-A"}),
+        ("q2", {"service.name": "desk-b", "run": "trial"}),
+    ):
+        store.add_traces([tidy(Trace(name, (step,), labels=labels))], origin="file")
+    found = {text: store.runs(search=text).total for text in ("desk", "desk-a", "DESK-B", "trial", "desk-c")}
+    assert found == {"desk": 2, "desk-a": 1, "DESK-B": 1, "trial": 1, "desk-c": 0}
 
 
 @pytest.mark.parametrize(

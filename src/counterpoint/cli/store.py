@@ -107,13 +107,14 @@ def show_table(page: Runs, where: str, order: str, output: Path | None, *, keep_
     asked = [gate.metric for gate in parse_gates(where)] if where.strip() else []
     there = {name for run in page.rows for name in run.values}
     metrics = [name for name in (*asked, order.removeprefix("-"), *SHOWN_METRICS) if name in there]
-    drawn = run_list.table(page.rows, list(dict.fromkeys(metrics)), keep_secrets=keep_secrets)
+    width = console().width if output is None else 120
+    drawn = run_list.table(page.rows, list(dict.fromkeys(metrics)), width=width, keep_secrets=keep_secrets)
     if output is None:
         with to_stdout():
             console().print(drawn)
         return
     out = io.StringIO()
-    Console(file=out, width=120, color_system=None, highlight=False).print(drawn)
+    Console(file=out, width=width, color_system=None, highlight=False).print(drawn)
     write_text(out.getvalue(), output)
 
 
@@ -309,7 +310,7 @@ def add(
             added = opened.put_traces(_noted(reading, ids), origin=origin(reading.run))
             outcomes.update(one.outcome for one in added)
             notes += [
-                f"{name}: another run has this id: added as {one.run}"
+                f"{name[:80]}: {_renamed(name)}: added as {one.run}"
                 for name, one in zip(ids, added, strict=True)
                 if one.outcome == "new" and one.run != name
             ]
@@ -323,6 +324,12 @@ def add(
             + f": {opened.path}"
         )
     finish(readings, None, quiet=quiet)
+
+
+def _renamed(name: str) -> str:
+    from counterpoint.store.receiving import MOST_ID
+
+    return "another run has this id" if len(name) <= MOST_ID else f"an id of {len(name):,} characters"
 
 
 def _noted(traces: Iterator[Trace], ids: list[str]) -> Iterator[Trace]:

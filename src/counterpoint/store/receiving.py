@@ -24,6 +24,8 @@ from counterpoint.store.searching import drop_text
 __all__ = ["Arrival", "Receiver", "arrivals", "drop_kept", "fresh_id"]
 
 REMEMBERED = 50_000
+MOST_ID = 200
+"""Characters of a run's id: ids stand in addresses, commands and tables. Of a longer one so many are kept."""
 LATEST_NS = 2**63 - 1
 
 _INSERT = (
@@ -208,7 +210,10 @@ def _grow(
 
 
 def fresh_id(database: sqlite3.Connection, wanted: str) -> str:
-    """``wanted``, or ``wanted~2`` and so on where a run has that id."""
+    """``wanted``, or ``wanted~2`` and so on where a run has that id; a long one is cut, with a digest of it."""
+    if len(wanted) > MOST_ID:
+        digest = hashlib.blake2b(wanted.encode(), digest_size=8).hexdigest()
+        wanted = f"{wanted[:MOST_ID]}~{digest}"
     run_id, count = wanted, 1
     while database.execute("SELECT 1 FROM runs WHERE id = ?", (run_id,)).fetchone():
         count += 1

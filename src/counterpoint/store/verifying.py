@@ -6,7 +6,8 @@ import sqlite3
 from collections.abc import Callable, Iterator
 
 from counterpoint.errors import TraceError
-from counterpoint.store.wire import fields, resource_spans
+from counterpoint.protobuf import fields
+from counterpoint.store.wire import resource_spans
 from counterpoint.trace import decode, parse_json
 
 __all__ = ["problems", "search_problem"]
