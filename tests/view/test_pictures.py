@@ -166,8 +166,15 @@ def test_names_of_a_crowd_do_not_meet_its_arrows_and_counts_stay_apart():
     few, many = (team_svg(scene(context(ring(agents, 3)))) for agents in (12, 40))
     assert "rotate(" in many
     assert "rotate(" not in few
-    counts = re.findall(r'<text class="a halo" text-anchor="middle" x="([\d.]+)" y="([\d.]+)">', few)
+    counts = re.findall(r'<text class="k halo" text-anchor="middle" x="([\d.]+)" y="([\d.]+)">', few)
     assert len(set(counts)) == len(counts) == 12
+
+
+def test_a_team_that_nobody_hears_is_one_line():
+    svg = team_svg(scene(context([step(f"s{n}", f"agent {n}", "The answer is 7.") for n in range(40)])))
+    assert "Nobody heard anybody" in svg
+    assert "<circle" not in svg
+    assert float(ET.fromstring(svg).get("height")) < 60
 
 
 def test_a_forest_plot_has_a_line_for_each_difference():

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from counterpoint.view.visible import shortened, visible
 
-__all__ = ["block", "html_table", "inline", "named", "picture"]
+__all__ = ["block", "html_table", "inline", "named", "picture", "values_table"]
 
 MOST_TEXT = 4000
 
@@ -43,6 +43,13 @@ def html_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]])
         f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table><caption>{caption}'
         f"</caption><thead><tr>{top}</tr></thead><tbody>\n" + "\n".join(lines) + "\n</tbody></table></div>"
     )
+
+
+def values_table(caption: str, rows: Sequence[tuple[str, str, str]]) -> str:
+    """Metric, value and why there is none; without the last column where each has a value."""
+    if any(why for _, _, why in rows):
+        return html_table(caption, ["metric", "value", "why undefined"], rows)
+    return html_table(caption, ["metric", "value"], [row[:2] for row in rows])
 
 
 def picture(svg: str, label: str, told: str = "") -> str:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from counterpoint.findings import ASSUMPTION, findings
 from counterpoint.score import Row
 from counterpoint.scores import Scores, Summary
-from counterpoint.view.markup import html_table, inline, named
+from counterpoint.view.markup import html_table, inline, named, values_table
 from counterpoint.view.pictures import STYLE as PICTURE_STYLE
 from counterpoint.view.report_charts import charts
 from counterpoint.view.report_trace import MOST_BYTES, Seen, TracePage
@@ -45,7 +45,13 @@ STYLE = (
     ".heard{font-size:13px}"
     "nav ul{display:flex;flex-wrap:wrap;gap:4px 18px;list-style:none;padding:0;margin:8px 0}"
     ".skip{position:absolute;left:-9999px}.skip:focus{left:8px;top:8px;background:#fff;padding:6px;z-index:1}"
-    ".scroll,figure{overflow-x:auto;margin:12px 0}"
+    ":root{--paper:#fff;--edge:#0005}.scroll,figure{overflow-x:auto;margin:12px 0;background:"
+    "linear-gradient(90deg,var(--paper) 40%,transparent) left/50px 100% no-repeat local,"
+    "linear-gradient(270deg,var(--paper) 40%,transparent) right/50px 100% no-repeat local,"
+    "linear-gradient(90deg,var(--edge),transparent) left/14px 100% no-repeat,"
+    "linear-gradient(270deg,var(--edge),transparent) right/14px 100% no-repeat}"
+    ".pictures{display:flex;flex-wrap:wrap;gap:0 36px;align-items:flex-start}.pictures figure{max-width:100%}"
+    ".long{max-height:80vh;overflow-y:auto;border:1px solid #ccc;border-radius:6px;padding-right:10px}"
     ":focus-visible{outline:3px solid #0072b2;outline-offset:2px}"
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums}caption{text-align:left;color:#555;white-space:nowrap}"
     "th,td{text-align:left;padding:4px 14px 4px 0;border-bottom:1px solid #ddd;vertical-align:top}"
@@ -58,12 +64,13 @@ STYLE = (
     ".steps>li.right-step{border-color:#00805c}.steps>li.wrong-step{border-color:#c44e00}"
     ".steps>li.abstained-step{border-color:#e6b400}.steps>li.ungraded-step{border-color:#4a78b5}"
     ".steps>li:target{background:#fff6d6}"
-    "@media screen and (prefers-color-scheme:dark){body{color:#ddd;background:#16181c}a{color:#7cc0f4}"
+    "@media screen and (prefers-color-scheme:dark){:root{--paper:#16181c;--edge:#fff5}"
+    ".long{border-color:#444}body{color:#ddd;background:#16181c}a{color:#7cc0f4}"
     "small,.more,.heard,.note,caption{color:#b5b5b5}pre{background:#22252b}th,td{border-color:#3a3a3a}"
     "details.trace{border-color:#444}.skip:focus{background:#16181c}.steps>li:target{background:#3a3413}}"
     "@media print{body{max-width:none;font-size:11px}nav,.skip{display:none}"
     "pre{max-height:none;overflow:visible}"
-    "figure,.scroll{overflow:visible}svg.cp{max-width:100%;height:auto}details.trace{border:0;padding:0}"
+    "figure,.scroll{overflow:visible;background:none}.long{max-height:none;border:0}.pictures{display:block}svg.cp{max-width:100%;height:auto}details.trace{border:0;padding:0}"
     "details::details-content{content-visibility:visible;display:block}h2,h3,h4,h5{break-after:avoid}"
     "figure,tr{break-inside:avoid}}"
 ) + PICTURE_STYLE
@@ -226,10 +233,14 @@ def _traces(scores: Scores, seen: Sequence[Seen], pages: Sequence[TracePage]) ->
         if page.claims:
             yield f"<h4>Claims</h4>{page.claims}"
         cells = [
-            [escaped(row.metric), number(row.value, row.metric), inline(row.reason, 300)]
+            (
+                escaped(row.metric),
+                number(row.value, row.metric),
+                inline(row.reason, 300) if row.reason else "",
+            )
             for row in rows.get(page.trace, [])
         ]
-        table = html_table("Metrics of this trace", ["metric", "value", "why undefined"], cells)
+        table = values_table("Metrics of this trace", cells)
         yield f"<h4>Metrics</h4>{table}"
         yield "</details>"
 

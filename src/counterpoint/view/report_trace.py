@@ -27,6 +27,8 @@ from counterpoint.view.visible import shortened
 __all__ = ["Pages", "Seen", "TracePage", "block", "inline", "picture", "trace_page"]
 
 MOST_STEPS, MOST_TEXT, MOST_HEARD, MOST_CALLS = 200, 4000, 12, 10
+MOST_IN_SIGHT = 60
+"""Steps that a page grows by; the list of more scrolls by itself."""
 MOST_TEXTS = 400_000
 """Characters of all steps of a section: the more steps, the less of each."""
 MOST_SAMPLES, MOST_SAMPLED = 5, 200
@@ -139,17 +141,26 @@ def trace_page(context: Context, key: str, claims: Claims | None = None) -> Trac
         "<h4>Task</h4>",
         block(trace.task) if trace.task.strip() else "<p>No text of the task is recorded.</p>",
         _answers(context),
+        '<div class="pictures">',
         picture(lanes_svg(shown, links=links, alone=False), "Lanes: who spoke, who heard whom"),
         picture(team_svg(shown, alone=False), "Team: who passed on how much"),
         picture(_cost(context), "What each agent used"),
+        "</div>",
         *_warnings(trace.warnings),
         f"<h4>Steps</h4>{_left_out(len(trace.steps), len(kept))}",
-        '<ol class="steps">',
-        *_steps(context, kept, links),
-        "</ol>",
+        *_list_of(len(kept), _steps(context, kept, links)),
     ]
     told = "" if claims is None else claims_html(claims, links)
     return TracePage(key, trace.id, trace.system, "\n".join(parts), told)
+
+
+def _list_of(count: int, steps: Iterator[str]) -> Iterator[str]:
+    """The steps as a list, which scrolls by itself where they are many."""
+    if count > MOST_IN_SIGHT:
+        yield '<div class="long" tabindex="0" role="region" aria-label="Steps">'
+    yield '<ol class="steps">'
+    yield from steps
+    yield "</ol></div>" if count > MOST_IN_SIGHT else "</ol>"
 
 
 def _kept(steps: tuple[Step, ...]) -> list[tuple[int, Step]]:
@@ -176,7 +187,7 @@ def _answers(context: Context) -> str:
     verdict = "not graded" if won is None else "right" if won else "wrong"
     given = inline(answer) if answer is not None else "none"
     wanted = inline(gold) if gold is not None else "not recorded"
-    return f"<p>Answer: <strong>{given}</strong> ({verdict}). Gold answer: <strong>{wanted}</strong>.</p>"
+    return f"<p>Answer: <strong>{given}</strong> ({verdict}) · Gold answer: <strong>{wanted}</strong></p>"
 
 
 def _cost(context: Context) -> str:

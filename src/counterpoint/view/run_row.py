@@ -4,6 +4,7 @@ Conventions
 -----------
 * Tokens are given twice: in millions over the whole run, as the paper does, and a question on average.
 * ``unread`` is the share of runs whose final answer could not be read: they count as wrong.
+* ``n`` is without the runs whose calls failed, which are counted beside it and are in no other number.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def _rows(scores: Scores, benchmark: str, model: str) -> list[list[str]]:
             system,
             benchmark,
             model,
-            str(sum(info.system == system for info in scores.traces)),
+            _count(scores, system),
             *_mean(entries[system, "accuracy"]),
             _unread(scores, system),
             *(_tokens(scores, entries[system, name]) for name in ("tokens_in", "tokens_out")),
@@ -73,6 +74,15 @@ def _rows(scores: Scores, benchmark: str, model: str) -> list[list[str]]:
         ]
         for system in scores.systems
     ]
+
+
+def _count(scores: Scores, system: str) -> str:
+    failed = sum(
+        row.system == system and row.metric == "accuracy" and "failed_calls" in row.parts
+        for row in scores.rows
+    )
+    count = sum(info.system == system for info in scores.traces) - failed
+    return f"{count}\n(+{failed} failed)" if failed else str(count)
 
 
 def _mean(entry: Summary) -> list[str]:
@@ -102,12 +112,14 @@ def _unread(scores: Scores, system: str) -> str:
 
 
 def _undefined(scores: Scores) -> list[str]:
-    """Why values are missing, with counts."""
+    """Why values are missing, with counts; metrics that miss as many for one reason share a line."""
+    missing: dict[tuple[str, int], list[str]] = {}
+    for entry in scores.summary():
+        for reason, count in entry.reasons.items() if entry.system is None else ():
+            missing.setdefault((reason, count), []).append(entry.metric)
     return [
-        f"{entry.metric}: {count} undefined: {' '.join(reason.split())}"
-        for entry in scores.summary()
-        if entry.system is None
-        for reason, count in entry.reasons.items()
+        f"{', '.join(metrics)}: {count} undefined: {' '.join(reason.split())}"
+        for (reason, count), metrics in missing.items()
     ]
 
 

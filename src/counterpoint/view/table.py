@@ -100,7 +100,7 @@ def number(value: float | None, name: str) -> str:
     elif _is_share(name):
         text = f"{value:.3f}"
     else:
-        text = f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}".rstrip("0").rstrip(".")
+        text = f"{value:.{1 if abs(value) >= 100 else 2}f}".rstrip("0").rstrip(".")
     return text if text.strip("-0.") else text.lstrip("-")  # no minus sign before nothing
 
 

@@ -100,10 +100,10 @@ def test_the_page_of_a_run_hears_of_this_run_only(serving, listen):
     both = listen(served, mark_of(served, "/compare?a=a&b=b"))
     assert stream.event() == both.event() == {"retry": "2000"}
     score(served.store, "b")
-    assert both.event()["id"] == "1-0-0_1-1-0"
+    assert both.event()["id"] == "1-0-0-waiting_1-1-0-scored"
     score(served.store, "a")
-    assert stream.event()["id"] == "1-1-0"
-    assert both.event()["id"] == "1-1-0_1-1-0"
+    assert stream.event()["id"] == "1-1-0-scored"
+    assert both.event()["id"] == "1-1-0-scored_1-1-0-scored"
 
 
 def test_an_open_stream_says_now_and_then_that_it_is_there(serving, listen, monkeypatch):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import socket
 import time
 from urllib.parse import urlencode
@@ -197,6 +198,24 @@ def test_a_form_without_the_token_gets_no_cookie(guarded, body: bytes):
 def test_what_stands_in_the_address_of_the_form_is_text(guarded):
     form = guarded.ask("GET", "/login?" + urlencode({"next": '"><script>alert(1)</script>'}))
     assert "<script" not in form.text
+
+
+def test_the_form_says_which_token_is_meant_and_has_the_style_of_the_pages(guarded):
+    form = guarded.ask("GET", "/login")
+    assert "counterpoint serve" in form.text
+    assert "COUNTERPOINT_TOKEN" in form.text
+    (style,) = re.findall(r'href="(/static/[^"]+)"', form.text)
+    assert guarded.ask("GET", style).headers["content-type"] == "text/css; charset=utf-8"
+    assert guarded.ask("GET", "/static/live.js").status == 401
+    assert guarded.ask("GET", "/static/pages.css/../live.js").status == 401
+
+
+@pytest.mark.parametrize("path", ["/", "/runs/x", "/compare", "/events", "/healthz"])
+def test_a_page_that_is_posted_to_says_so_in_a_line(receiver, path: str):
+    answer = receiver.ask("POST", path)
+    assert (answer.status, set(answer.headers["allow"].split(", "))) == (405, {"GET", "HEAD"})
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.text == "POST is not taken here: this can only be read, with GET\n"
 
 
 def test_a_head_that_never_ends_is_cut_off(receiver, monkeypatch):

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
+from datetime import UTC, datetime
 from urllib.parse import quote
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pages_world import EVIL, Page, claim, evil, put, score, scored, trace
 
-from counterpoint.view.server.layout import key_of, moment, run_of
+from counterpoint.trace import decode
+from counterpoint.view.server import parts as parts_module
+from counterpoint.view.server import runs_page
+from counterpoint.view.server.layout import day, key_of, moment, run_of
 from counterpoint.view.server.parts import Parts
+from counterpoint.view.server.run_page import how_to_give
 from counterpoint.view.server.runs_page import Asked
 
 
@@ -247,8 +254,16 @@ def test_texts_of_others_are_texts_on_every_page(serving):
         assert "<img src=x onerror=window.pwned=1>" in found.text
         assert "[U+202E]" in found.text
         assert not re.search("[\u202a-\u202e\u2066-\u2069\ud800-\udfff\x00-\x08]", found.text)
-    assert "too long for an address" in page(served, "/").text
     assert "onerror" in served.ask("GET", f"/runs/{key}/report").text
+
+
+def test_a_run_whose_id_has_no_room_in_an_address_is_listed_without_a_link(serving, monkeypatch):
+    monkeypatch.setattr(runs_page, "MOST_KEY", 5)
+    served = serving()
+    put(served.store, trace("short"), trace("longer"))
+    found = page(served, "/")
+    assert rows(found) == ["short"]
+    assert found.text.count("too long for an address") == 1
 
 
 def test_texts_in_a_query_are_texts(serving):
@@ -293,9 +308,110 @@ def test_a_part_is_made_once_and_the_least_used_goes_first():
         return name * 4
 
     for name in "aabacab":
-        assert parts.of((name,), lambda name=name: make(name)) == name * 4
+        assert parts.of((name,), (1,), lambda name=name: make(name)) == (name * 4, 0)
     assert made == ["a", "b", "c", "b"]
     assert parts.size == 8
+
+
+def test_a_part_that_took_long_is_shown_until_four_times_as_long_has_passed():
+    now = [0.0]
+    parts = Parts(clock=lambda: now[0])
+
+    def make(text, took):
+        now[0] += took
+        return text
+
+    def at(moment, state, took=5.0):
+        now[0] = moment
+        return parts.of(("run", "a"), (state,), lambda: make(f"state {state}", took))
+
+    assert at(0, 1) == ("state 1", 0)  # made from 0 to 5
+    assert at(6, 1) == ("state 1", 0)
+    assert at(6, 2) == ("state 1", 19)
+    assert at(24, 3) == ("state 1", 1)
+    assert at(25, 3) == ("state 3", 0)  # made from 25 to 30
+    assert at(49, 4) == ("state 3", 1)
+    assert at(50, 4, took=0.4) == ("state 4", 0)
+    assert at(50.4, 5) == ("state 5", 0)  # what is made fast does not rest
+    assert parts.size == len("state 5")
+
+
+def test_a_page_that_is_shown_as_it_was_says_when_it_has_a_newer_one(serving, monkeypatch):
+    monkeypatch.setattr(parts_module, "LONG_S", 0.0)
+    monkeypatch.setattr(parts_module, "PATIENCE", 1e6)
+    served = serving()
+    put(served.store, trace("a"))
+    assert "data-again" not in served.ask("GET", "/runs/a").text
+    score(served.store, "a")
+    late = served.ask("GET", "/runs/a").text
+    assert "No metric has been computed" in late
+    assert int(re.findall('data-again="([0-9]+)"', late)[0]) > 1000
+    assert "0 undefined" not in served.ask("GET", "/runs/a/report").text
+    assert "tokens_out" in served.ask("GET", "/runs/a/report").text
+
+
+LEFT_OUT = {
+    "page=abc": "page='abc' is left out: expected a number from 1 on",
+    "page=0": "page='0' is left out",
+    "order=%27;drop": "is left out: expected one of received,",
+    "state=nonsense": "state='nonsense' is left out: expected one of receiving,",
+    "order=ids": "order='ids' is left out: no run here has a value of it",
+    "correct=1": "correct='1' is left out: expected one of right, wrong, ungraded",
+}
+
+
+def test_what_makes_no_sense_in_a_query_is_told_in_a_line(serving):
+    served = serving()
+    assert LEFT_OUT["page=abc"] in page(served, "/?page=abc").text
+    scored(served.store, trace("a"))
+    for query, told in LEFT_OUT.items():
+        assert told in page(served, f"/?{query}").text, query
+    assert "left out" not in page(served, "/?page=1&order=-upr&state=&correct=right&other=x").text
+
+
+def test_what_metrics_do_not_count_is_told_beside_them(serving):
+    served = serving()
+    given = trace("a", steps=4)
+    decided = {"id": "end", "agent": "judge", "kind": "decision", "text": "7", "answer": "7"}
+    steps = [*msgspec.to_builtins(given)["steps"], decided]
+    scored(served.store, decode({"id": "a", "task": "3+4?", "gold": "7", "steps": steps}), trace("b"))
+    text = page(served, "/runs/a").text
+    assert "5 steps (4 by agents), 1 trace" in text
+    assert "without 1 step of a tool, of control or of a decision; and without judge" in text
+    assert "by agents" not in page(served, "/runs/b").text
+
+
+def test_how_to_give_what_a_reason_asks_for_is_told_with_the_id_of_the_run(serving):
+    served = serving()
+    name = "it's $(id) <b>"
+    scored(served.store, trace(name, gold=None, steps=2), trace("b"))
+    for path in (f"/runs/{key_of(name)}", f"/compare?a=b&b={key_of(name)}"):
+        text = page(served, path).text
+        assert f"counterpoint store export -o run.jsonl {shlex.quote(name)} counterpoint score" in text
+        assert text.count("cp.record(") == 1
+    assert how_to_give([], ["b"]) == ""
+    assert "store export" not in page(served, "/runs/b").text
+
+
+def test_a_run_of_very_many_agents_names_some(serving):
+    served = serving()
+    steps = [{"id": f"s{n}", "agent": f"agent number {n}", "text": "7"} for n in range(1000)]
+    put(served.store, decode({"id": "a", "steps": steps}))
+    assert "agent number…, agent number… and 998 more" in page(served, "/").text
+    found = page(served, "/runs/a")
+    assert "agent number 7 and 992 more agent number 8," in found.text
+    assert "agent number 507 and 492 that are not named here" in found.text
+    assert "there is no arrow to draw" in found.text
+
+
+def test_the_list_tells_the_day_short_and_the_whole_time_in_a_title():
+    year = datetime.now(UTC).year
+    at = datetime(year, 3, 4, 5, 6, 7, tzinfo=UTC).timestamp()
+    assert day(at) == (
+        f'<time datetime="{year}-03-04T05:06:07Z" title="{year}-03-04 05:06:07 UTC">03-04 05:06</time>'
+    )
+    assert ">1970-01-01</time>" in day(0)
+    assert day(None) == day(float("inf")) == ""
 
 
 def test_a_time_that_is_none_is_not_shown():

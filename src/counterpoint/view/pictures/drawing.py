@@ -31,6 +31,7 @@ STYLE = (
     ".cp .abstained{fill:#e6b400;stroke:#7a5c00;stroke-width:.8}.cp .other{fill:#8a8a8a}"
     ".cp .ungraded{fill:#4a78b5}.cp .b{fill:#0072b2}.cp .l{fill:none;stroke-width:1.8}"
     ".cp .halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}"
+    ".cp .k{font-weight:600;stroke-width:6px}"
     ".cp .l0{stroke:#0072b2}.cp .l1{stroke:#d55e00}.cp .l2{stroke:#009e73}.cp .l3{stroke:#cc79a7}"
     ".cp .l4{stroke:#777}.cp .l1{stroke-dasharray:8 3}.cp .l2{stroke-dasharray:2 3}"
     ".cp .l3{stroke-dasharray:9 3 2 3}.cp .l4{stroke-dasharray:4 2}"
@@ -45,6 +46,8 @@ STYLE = (
     ".cp .f0{fill:#56b4e9}.cp .f4{fill:#aaa}}"
 )
 """Of all pictures; a page that holds several has it once."""
+FITTING = 800
+"""Widest picture that can still be read where a page makes it fit into half of itself."""
 
 
 def frame(
@@ -53,8 +56,10 @@ def frame(
     """The SVG of the parts; ``title`` and ``about`` (both escaped) are what a screen reader says of it."""
     style = f"<style>{STYLE}</style>" if alone else ""
     size = f'width="{place(width)}" height="{place(height)}" viewBox="0 0 {place(width)} {place(height)}"'
+    kind = "cp" if width <= FITTING else "cp wide"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="cp" {size} role="img" aria-label="{title}. {about}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" {size} role="img" '
+        f'aria-label="{title}. {about}">'
         f"<title>{title}</title><desc>{about}</desc>{style}\n" + "\n".join(parts) + "\n</svg>\n"
     )
 

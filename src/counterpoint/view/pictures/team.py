@@ -21,6 +21,8 @@ MOST_LABELS = 60
 """Arrows with their count beside them; where there are more, the count is in their title and width only."""
 MOST_ARROWS = 300
 SIDE, ARC, NAME, TITLE = 190, 34, 22, 60
+LETTER, NARROWEST = 7, 420
+"""Room for a letter of a name, and for the title and the legend."""
 CROWD = 20
 """Above so many nodes their names stand like the spokes of a wheel."""
 BEND, PULL, LABEL = 0.18, 0.75, 0.26
@@ -58,15 +60,17 @@ class Arrow(Struct, frozen=True):
 def team_svg(shown: Scene, *, title: str = "Who passed on how much", alone: bool = True) -> str:
     """The picture; ``alone``: with its own style, False where the page has it."""
     arrows, order = _arrows(shown)
+    if not arrows:
+        return _silent(shown, title, alone)
     drawn = sorted(arrows, key=lambda one: (-one.count, one.source, one.target))[:MOST_ARROWS]
-    ring = _ring(order)
+    ring = _ring(order, shown.lanes)
     sizes = _sizes(shown)
     labeled = len(drawn) <= MOST_LABELS
     parts = [text_at(12, 18, shortened(title, TITLE), "t"), *_legend(drawn)]
     parts.extend(_arrows_of(drawn, ring, sizes, shown.lanes))
     for one in drawn if labeled else ():
         x, y = _beside(ring, one)
-        parts.append(text_at(x, y + 4, f"{one.count:,}", "a halo", "middle"))
+        parts.append(text_at(x, y + 4, f"{one.count:,}", "k halo", "middle"))
     for lane in order:
         parts.extend(_node(shown, lane, ring.places[lane], sizes[lane]))
         parts.append(_name(shortened(shown.lanes[lane], NAME), ring, lane, sizes[lane]))
@@ -75,6 +79,13 @@ def team_svg(shown: Scene, *, title: str = "Who passed on how much", alone: bool
     parts.extend(text_at(12, foot + 14 * row, note, "a") for row, note in enumerate(notes))
     width, height = 2 * ring.middle[0], foot + 14 * len(notes)
     return frame(parts, width, height, title=escaped(title), about=_about(shown, arrows), alone=alone)
+
+
+def _silent(shown: Scene, title: str, alone: bool) -> str:
+    """One line: a circle of nodes without an arrow would tell no more."""
+    told = "Nobody heard anybody, so there is no arrow to draw."
+    parts = [text_at(12, 18, shortened(title, TITLE), "t"), text_at(12, 40, told)]
+    return frame(parts, NARROWEST, 54, title=escaped(title), about=_about(shown, []), alone=alone)
 
 
 def _notes(arrows: Sequence[Arrow], drawn: Sequence[Arrow], labeled: bool) -> Iterator[str]:
@@ -123,10 +134,12 @@ def _sizes(shown: Scene) -> list[float]:
     return [5 + largest * math.sqrt(count / most) for count in tokens]
 
 
-def _ring(order: Sequence[int]) -> Ring:
+def _ring(order: Sequence[int], names: Sequence[str]) -> Ring:
     radius = max(min(60.0 + 26 * len(order), 230.0), ARC * len(order) / (2 * math.pi))
     crowded = len(order) > CROWD
-    middle = radius + SIDE, (SIDE if crowded else 84) + radius
+    longest = max((len(name) for name in names), default=0)
+    side = SIDE if crowded else min(SIDE, 36 + LETTER * min(longest, NAME))
+    middle = max(radius + side, NARROWEST / 2), (SIDE if crowded else 84) + radius
     places = {lane: _around(middle, radius, number / max(len(order), 1)) for number, lane in enumerate(order)}
     return Ring(places, middle, crowded)
 

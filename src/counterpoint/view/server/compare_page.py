@@ -20,7 +20,7 @@ from counterpoint.view.markup import html_table, inline, picture
 from counterpoint.view.pictures import cost_svg, lanes_svg, scene, team_svg
 from counterpoint.view.server.layout import key_of, link_to, scores_of
 from counterpoint.view.server.parts import look_into, traces_of
-from counterpoint.view.server.run_page import STATES, as_far_as, run_name, size, verdict
+from counterpoint.view.server.run_page import STATES, as_far_as, how_to_give, run_name, size, verdict
 from counterpoint.view.table import arrow, number
 from counterpoint.view.visible import escaped
 
@@ -178,6 +178,9 @@ def _reasons(sides: Sequence[Side]) -> Iterator[str]:
     ]
     if rows:
         yield html_table("What is undefined, and why", ["metric", "run", "why"], rows)
+        undefined = [side for side in sides if any(entry.reasons for entry in side.entries.values())]
+        entries = [entry for side in undefined for entry in side.entries.values()]
+        yield how_to_give(entries, [side.run.id for side in undefined])
 
 
 def _pictures(sides: Sequence[Side]) -> Iterator[str]:

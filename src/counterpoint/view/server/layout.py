@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -27,6 +28,7 @@ from counterpoint.view.visible import shortened
 
 __all__ = [
     "STATIC",
+    "day",
     "document",
     "key_of",
     "link_to",
@@ -70,6 +72,7 @@ def document(
     here: str = "",
     events: str = "",
     told: str = "",
+    again_s: float = 0.0,
 ) -> str:
     """A whole page.
 
@@ -80,10 +83,12 @@ def document(
     here: address of the navigation's link that is this page.
     events: address of the stream that tells when this page is out of date; empty: it never is.
     told: escaped; what a screen reader hears when it changed while the page was open.
+    again_s: seconds after which the page is to be fetched again though nothing changes; 0: it is not.
     """
     current = ' aria-current="page"' if here == "/" else ""
     links = f'<li><strong>Counterpoint</strong></li><li><a href="/"{current}>Runs</a></li>'
     live = f' data-events="{events}" data-told="{told}"' if events else ""
+    live += f' data-again="{math.ceil(1000 * again_s)}"' if again_s else ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -143,13 +148,29 @@ def short(text: str, most: int) -> str:
 
 def moment(at: float | None) -> str:
     """A time to the second, UTC; empty where it is not known or no time."""
-    if at is None:
+    told = _utc(at)
+    return "" if told is None else _time(told, f"{told:%Y-%m-%d %H:%M:%S} UTC")
+
+
+def day(at: float | None) -> str:
+    """A time as a list has room for it: day and minute, of another year its date; the rest in a title."""
+    told = _utc(at)
+    if told is None:
         return ""
+    this_year = told.year == datetime.now(UTC).year
+    short = f"{told:%m-%d %H:%M}" if this_year else f"{told:%Y-%m-%d}"
+    return _time(told, short, f' title="{told:%Y-%m-%d %H:%M:%S} UTC"')
+
+
+def _utc(at: float | None) -> datetime | None:
     try:
-        told = datetime.fromtimestamp(at, UTC)
+        return None if at is None else datetime.fromtimestamp(at, UTC)
     except (OverflowError, OSError, ValueError):
-        return ""
-    return f'<time datetime="{told:%Y-%m-%dT%H:%M:%SZ}">{told:%Y-%m-%d %H:%M:%S} UTC</time>'
+        return None
+
+
+def _time(at: datetime, told: str, more: str = "") -> str:
+    return f'<time datetime="{at:%Y-%m-%dT%H:%M:%SZ}"{more}>{told}</time>'
 
 
 def scores_of(rows: Sequence[Row], traces: Sequence[Trace]) -> Scores:

@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from counterpoint.errors import CounterpointError
+from counterpoint.protobuf import delimited, varint
 from counterpoint.store import Store, StoreFull
 from counterpoint.view.server.limits import Budget, Limits, Share, TooBusy, TooLarge
 from counterpoint.view.server.responses import (
@@ -35,12 +36,10 @@ from counterpoint.view.server.responses import (
     Scope,
     Send,
     content_type,
-    delimited,
     header,
     reply,
     reply_unread,
     status,
-    varint,
 )
 
 if TYPE_CHECKING:

@@ -56,17 +56,18 @@ class Views:
         run = self._run(request.path_params["key"])
         if run is None:
             return _no_run(request.path_params["key"]), 404
-        key = ("run", run.id, *state_of(run))
-        main = self.parts.of(key, lambda: run_main(self.store, run))
+        main = self.parts.of(("run", run.id), state_of(run), lambda: run_main(self.store, run))
         told = f"{run.state}, {size(run)}"
-        return document(run_name(run), main, events=_events([run]), told=told), 200
+        return document(run_name(run), main.text, events=_events([run]), told=told, again_s=main.again_s), 200
 
     def report(self, request: Request) -> tuple[str, int]:
         """``/runs/{key}/report``: the run as a file of its own."""
         run = self._run(request.path_params["key"])
         if run is None:
             return _no_run(request.path_params["key"]), 404
-        return self.parts.of(("report", run.id, *state_of(run)), lambda: report_of(self.store, run)), 200
+        state = state_of(run)  # in the key as well: a file is of the run as it is
+        made = self.parts.of(("report", run.id, *state), state, lambda: report_of(self.store, run))
+        return made.text, 200
 
     def compare(self, request: Request) -> tuple[str, int]:
         """``/compare?a=&b=``: two runs side by side."""
@@ -78,10 +79,15 @@ class Views:
         one, other = (self._run(key) for key in keys)
         if one is None or other is None:
             return _no_run(keys[0] if one is None else keys[1]), 404
-        key = ("compare", one.id, other.id, *state_of(one), *state_of(other))
-        main = self.parts.of(key, lambda: compare_main(self.store, one, other))
-        told = f"A {one.state}, B {other.state}"
-        return document("Two runs side by side", main, events=_events([one, other]), told=told), 200
+        main = self.parts.of(
+            ("compare", one.id, other.id),
+            (*state_of(one), *state_of(other)),
+            lambda: compare_main(self.store, one, other),
+        )
+        told, events = f"A {one.state}, B {other.state}", _events([one, other])
+        return document(
+            "Two runs side by side", main.text, events=events, told=told, again_s=main.again_s
+        ), 200
 
     def _run(self, key: str) -> Run | None:
         return self.store.run(run_of(key))

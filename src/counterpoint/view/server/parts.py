@@ -1,4 +1,10 @@
-"""What pages are made of, kept by run and revision; and the mark by which a page knows its age."""
+"""What pages are made of, kept by run and revision; and the mark by which a page knows its age.
+
+Conventions
+-----------
+* A part that took long to make is shown on for `PATIENCE` times as long, though its run has changed: pages of
+  a long run whose spans arrive would else take the processor from those who receive them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from counterpoint.evaluate import evaluate
 from counterpoint.trace import Trace
@@ -15,48 +21,80 @@ if TYPE_CHECKING:
     from counterpoint.contracts import Context
     from counterpoint.store import Run, Store
 
-__all__ = ["Parts", "look_into", "mark", "traces_of"]
+__all__ = ["Parts", "arriving", "look_into", "mark", "state_of", "traces_of"]
 
 _SERVER = time.time_ns()
 """Versions of the store are comparable within one process only."""
 MOST_CHARACTERS = 32_000_000
 """Of all parts that are kept: ten pages of the largest kind."""
+LONG_S, PATIENCE = 0.5, 4.0
+"""Seconds from which on making a part is long; how many times as long it then rests."""
 
 T = TypeVar("T")
 Key = tuple[str | int, ...]
 
 
+class Part(NamedTuple):
+    """One part, as it was made last."""
+
+    state: Key
+    text: str
+    rests_until: float
+
+
+class Shown(NamedTuple):
+    """A part to show."""
+
+    text: str
+    again_s: float
+    """Seconds after which a newer one may be had; 0: this is the newest."""
+
+
 class Parts:
     """Parts of pages by key; the least recently used go first. One is made at a time, in any thread."""
 
-    def __init__(self, most: int = MOST_CHARACTERS) -> None:
+    def __init__(self, most: int = MOST_CHARACTERS, clock: Callable[[], float] = time.monotonic) -> None:
         self.most = most
         self.size = 0
-        self._kept: OrderedDict[Key, str] = OrderedDict()
+        self._clock = clock
+        self._kept: OrderedDict[Key, Part] = OrderedDict()
         self._lock, self._making = Lock(), Lock()
 
-    def of(self, key: Key, make: Callable[[], str]) -> str:
-        """The part of this key; ``make`` is asked where it is not kept."""
-        found = self._find(key)
+    def of(self, key: Key, state: Key, make: Callable[[], str]) -> Shown:
+        """The part of this key; ``make`` is asked where none is kept, or one of another state has rested."""
+        found = self._find(key, state)
         if found is not None:
             return found
         with self._making:  # pages of long runs take a processor: those who wait for the same get it once
-            found = self._find(key)
+            found = self._find(key, state)
             if found is not None:
                 return found
-            made = make()
-            with self._lock:
-                self._kept[key] = made
-                self.size += len(made)
-                while self.size > self.most and len(self._kept) > 1:
-                    self.size -= len(self._kept.popitem(last=False)[1])
-            return made
+            start = self._clock()
+            text = make()
+            end = self._clock()
+            took = end - start
+            rests = PATIENCE * took if took >= LONG_S else 0.0
+            self._keep(key, Part(state, text, end + rests))
+            return Shown(text, 0.0)
 
-    def _find(self, key: Key) -> str | None:
+    def _find(self, key: Key, state: Key) -> Shown | None:
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
+            part = self._kept.get(key)
+            if part is None:
+                return None
+            again = 0.0 if part.state == state else part.rests_until - self._clock()
+            if part.state != state and again <= 0:
+                return None
+            self._kept.move_to_end(key)
+            return Shown(part.text, again)
+
+    def _keep(self, key: Key, part: Part) -> None:
+        with self._lock:
+            before = self._kept.pop(key, None)
+            self._kept[key] = part
+            self.size += len(part.text) - (0 if before is None else len(before.text))
+            while self.size > self.most and len(self._kept) > 1:
+                self.size -= len(self._kept.popitem(last=False)[1].text)
 
 
 def mark(store: Store, run_ids: Sequence[str] = ()) -> str:
@@ -68,12 +106,17 @@ def mark(store: Store, run_ids: Sequence[str] = ()) -> str:
 
 def state_of(run: Run | None) -> Key:
     """What a run's pages depend on."""
-    return ("gone",) if run is None else (run.revision, run.scored_revision, len(run.error))
+    return ("gone",) if run is None else (run.revision, run.scored_revision, len(run.error), run.state)
+
+
+def arriving(run: Run) -> bool:
+    """Whether the run is shown from its spans, for the store has no traces yet of all of them."""
+    return run.state not in ("scored", "unreadable") and run.origin == "otlp"
 
 
 def traces_of(store: Store, run: Run) -> tuple[list[Trace], list[str]]:
     """The run's traces; while its spans arrive, those of the spans so far, and what could not be read."""
-    if not run.due or run.origin != "otlp":
+    if not arriving(run):
         return store.traces(run.id), []
     from counterpoint.engine.live import read_run
 

@@ -13,6 +13,8 @@ import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, NamedTuple
 
+from counterpoint.protobuf import delimited, varint
+
 __all__ = [
     "JSON",
     "PROTOBUF",
@@ -23,12 +25,10 @@ __all__ = [
     "Scope",
     "Send",
     "content_type",
-    "delimited",
     "header",
     "reply",
     "reply_unread",
     "status",
-    "varint",
 ]
 
 Scope = MutableMapping[str, Any]
@@ -114,26 +114,3 @@ async def _start(send: Send, response: Response) -> None:
         *response.headers,
     ]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
-
-
-def varint(number: int) -> bytes:
-    """A number of 0 or more as protobuf writes it: seven bits a byte, the lowest first.
-
-    >>> varint(300).hex()
-    'ac02'
-    """
-    found = bytearray()
-    while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
-        number >>= 7
-    found.append(number)
-    return bytes(found)
-
-
-def delimited(field: int, data: bytes) -> bytes:
-    """A protobuf field that holds bytes, text or a message.
-
-    >>> delimited(2, b"no")
-    b'\\x12\\x02no'
-    """
-    return varint(field << 3 | 2) + varint(len(data)) + data

@@ -5,7 +5,8 @@ A run whose spans still arrive is shown from what has come so far; it has no num
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -18,27 +19,28 @@ from counterpoint.metrics.claim_ledger import EVENTS, Event
 from counterpoint.metrics.outcome import last_word
 from counterpoint.scores import Scores, Summary
 from counterpoint.trace import Trace
-from counterpoint.view.markup import html_table, inline
+from counterpoint.view.markup import inline, values_table
 from counterpoint.view.report import report_html, signatures_of
 from counterpoint.view.report_claims import Claims
 from counterpoint.view.report_trace import MOST_BYTES, Pages, TracePage, trace_page
 from counterpoint.view.server.layout import key_of, link_to, moment, scores_of, short
-from counterpoint.view.server.parts import look_into, traces_of
+from counterpoint.view.server.parts import arriving, look_into, traces_of
 from counterpoint.view.table import arrow, number
 from counterpoint.view.visible import escaped
 
 if TYPE_CHECKING:
     from counterpoint.store import Run, Store
 
-__all__ = ["STATES", "as_far_as", "report_of", "run_main", "run_name", "size", "verdict"]
+__all__ = ["STATES", "as_far_as", "how_to_give", "report_of", "run_main", "run_name", "size", "verdict"]
 
 STATES = {
-    "receiving": "receiving: spans still arrive, or wait to be scored",
+    "receiving": "receiving: spans still arrive",
     "waiting": "waiting to be scored",
     "scored": "scored",
     "unreadable": "unreadable",
 }
-MOST_AGENTS = 60
+MOST_AGENTS, MOST_MORE = 8, 500
+"""Agents of a run that are named at once, and where the reader asks for more."""
 MOST_NOTES = 20
 
 
@@ -55,8 +57,7 @@ def verdict(run: Run) -> str:
 
 def size(run: Run) -> str:
     """How long it is: in spans while they arrive, for its steps are not counted yet."""
-    spans = run.state == "receiving" and run.origin == "otlp"
-    count, what = (run.spans, "span") if spans else (run.steps, "step")
+    count, what = (run.spans, "span") if arriving(run) else (run.steps, "step")
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
@@ -76,7 +77,7 @@ def run_main(store: Store, run: Run) -> str:
     if len(shown) < len(traces):
         faults = [*faults, f"{len(traces) - len(shown)} of {len(traces)} traces could not be drawn"]
     sections = [
-        ("metrics", "Metrics", _metrics(scores, len(shown))),
+        ("metrics", "Metrics", [*_metrics(scores, len(shown), run.id), *_counted(run, shown, scores)]),
         ("traces", "Traces" if len(shown) > 1 else "Trace", _traces(scores, shown)),
         ("signatures", "How it was computed", signatures_of(scores)),
     ]
@@ -93,7 +94,7 @@ def run_main(store: Store, run: Run) -> str:
 
 def as_far_as(run: Run, traces: Sequence[Trace]) -> Run:
     """The run with what its traces tell, where its spans still arrive: the store knows older ones only."""
-    if run.state != "receiving" or run.origin != "otlp" or not traces:
+    if not arriving(run) or not traces:
         return run
     steps = [step for trace in traces for step in trace.steps]
     agents = dict.fromkeys(step.agent for step in steps if step.kind in ("agent", "decision"))
@@ -108,6 +109,10 @@ class _Section(Struct, frozen=True):
     page: TracePage | None
     """None where the page has no room for it."""
     answer: str
+    steps: int
+    """Those that metrics count."""
+    agents: frozenset[str]
+    """Those that metrics count."""
 
 
 class _Sections:
@@ -131,14 +136,17 @@ class _Sections:
             claims = Claims(events=tuple(events)) if events else None
             page = trace_page(context, f"t{self.made}", claims)
             self.left -= len(page.body) + len(page.claims)
-        return _Section(page if self.left > 0 else None, last_word(context) or "")
+        graph = context.graph
+        return _Section(
+            page if self.left > 0 else None,
+            last_word(context) or "",
+            len(graph.steps),
+            frozenset(graph.agent_names),
+        )
 
 
 def _head(run: Run, shown: Sequence[_Section]) -> Iterator[str]:
     """Facts, and what can be done with the run."""
-    agents = ", ".join(inline(name, 60) for name in run.agents[:MOST_AGENTS])
-    if len(run.agents) > MOST_AGENTS:
-        agents += f" and {len(run.agents) - MOST_AGENTS:,} more"
     given = (
         run.answer
         if run.answer is not None
@@ -151,9 +159,9 @@ def _head(run: Run, shown: Sequence[_Section]) -> Iterator[str]:
     facts = [
         ("State", STATES[run.state]),
         ("System", inline(run.system, 80) if run.system.strip() else "(no name)"),
-        (f"Agents ({len(run.agents):,})", agents or "none"),
+        (f"Agents ({len(run.agents):,})", _agents(run.agents)),
         ("Answer", f"<strong>{answer}</strong> ({verdict(run) or 'not graded'})"),
-        ("Size", f"{run.steps:,} steps, {run.spans:,} spans, {len(shown):,} trace{'s'[: len(shown) != 1]}"),
+        ("Size", _size(run, shown)),
         ("Started", f"{moment(run.started_at) or 'not recorded'}{lasted}"),
         ("Received", moment(run.received_at)),
         ("From", "OpenTelemetry" if run.origin == "otlp" else inline(run.origin, 120)),
@@ -169,8 +177,47 @@ def _head(run: Run, shown: Sequence[_Section]) -> Iterator[str]:
     yield f'<a id="compare" href="{link_to("/", {"a": key})}">Compare with another run</a></p>\n'
 
 
+def _agents(names: Sequence[str]) -> str:
+    told = ", ".join(inline(name, 60) for name in names[:MOST_AGENTS]) or "none"
+    more = names[MOST_AGENTS:]
+    if not more:
+        return told
+    listed = ", ".join(inline(name, 60) for name in more[:MOST_MORE])
+    left = f" and {len(more) - MOST_MORE:,} that are not named here" if len(more) > MOST_MORE else ""
+    return f"{told} <details><summary>and {len(more):,} more</summary>{listed}{left}</details>"
+
+
+def _size(run: Run, shown: Sequence[_Section]) -> str:
+    by_agents = sum(one.steps for one in shown)
+    steps = f"{run.steps:,} step{'s'[: run.steps != 1]}"
+    if by_agents != run.steps and shown:
+        steps += f" ({by_agents:,} by agents)"
+    spans = f"{run.spans:,} span{'s'[: run.spans != 1]}, " if run.origin == "otlp" else ""
+    return f"{steps}, {spans}{len(shown):,} trace{'s'[: len(shown) != 1]}"
+
+
+def _counted(run: Run, shown: Sequence[_Section], scores: Scores) -> Iterator[str]:
+    """What the metrics do not count, though the head and the pictures show it."""
+    if not shown or not scores.rows:
+        return
+    others = run.steps - sum(one.steps for one in shown)
+    names = [name for name in run.agents if not any(name in one.agents for one in shown)]
+    if others <= 0 and not names:
+        return
+    told = (
+        [f"{others:,} step{'s'[: others != 1]} of a tool, of control or of a decision"] if others > 0 else []
+    )
+    if names:
+        more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+        told.append(
+            f"{', '.join(inline(name, 60) for name in names[:3])}{more}, who made no step as an agent"
+        )
+    left = "; and without ".join(told)
+    yield f'<p class="note">Metrics count the steps of agents only: without {left}.</p>'
+
+
 def _notes(run: Run, faults: Sequence[str]) -> Iterator[str]:
-    if run.state == "receiving":
+    if run.state in ("receiving", "waiting"):
         late = "The numbers are of the run before its last spans came." if run.scored_revision else ""
         yield (
             '<p class="note state-receiving">This run is shown as far as it has come. It is scored when no '
@@ -185,18 +232,36 @@ def _notes(run: Run, faults: Sequence[str]) -> Iterator[str]:
         yield f"<h2>What could not be read</h2><ul>{told}{more}</ul>"
 
 
-def _metrics(scores: Scores, traces: int) -> Iterator[str]:
+def how_to_give(entries: Iterable[Summary], run_ids: Sequence[str]) -> str:
+    """How what the reasons ask for is given to runs that are here; empty where none names an option."""
+    if not any("--" in reason for entry in entries for reason in entry.reasons):
+        return ""
+    ids = " ".join(shlex.quote(run_id) for run_id in dict.fromkeys(run_ids))
+    if any(run_id.startswith("-") for run_id in run_ids):
+        ids = f"-- {ids}"
+    export = f"counterpoint store export -o run.jsonl {ids}"
+    return (
+        '<p class="note">An option that a reason names, as <code>--gold FILE</code>, is given to a run that '
+        "is here by these two lines; new runs bring a gold answer along with "
+        "<code>cp.record(..., gold=...)</code>.</p>\n"
+        f'<pre tabindex="0" aria-label="Two commands">{escaped(export)}\n'
+        "counterpoint score run.jsonl --gold FILE</pre>"
+    )
+
+
+def _metrics(scores: Scores, traces: int, run_id: str) -> Iterator[str]:
     entries = [entry for entry in scores.summary() if entry.system is None]
     if not entries:
         yield '<p class="note">No metric has been computed for this run yet.</p>'
         return
     rows = [
-        [f"{escaped(entry.metric)} {arrow(entry.metric)}", _value(entry), _reasons(entry)]
+        (f"{escaped(entry.metric)} {arrow(entry.metric)}", _value(entry), _reasons(entry))
         for entry in entries
     ]
     what = "Mean of each metric over the traces of the run" if traces > 1 else "Metrics of the run"
-    yield html_table(what, ["metric", "value", "why undefined"], rows)
+    yield values_table(what, rows)
     yield '<p class="note">↑ higher is better, ↓ lower is better.</p>'
+    yield how_to_give(entries, [run_id])
 
 
 def _value(entry: Summary) -> str:
@@ -213,10 +278,11 @@ def _reasons(entry: Summary) -> str:
 
 
 def _traces(scores: Scores, shown: Sequence[_Section]) -> Iterator[str]:
-    rows: dict[str, list[list[str]]] = {}
+    rows: dict[str, list[tuple[str, str, str]]] = {}
     if len(shown) > 1:  # of one trace the numbers stand above
         for row in scores.rows:
-            cells = [escaped(row.metric), number(row.value, row.metric), inline(row.reason[:20_000], 300)]
+            why = inline(row.reason[:20_000], 300) if row.reason else ""
+            cells = (escaped(row.metric), number(row.value, row.metric), why)
             rows.setdefault(row.trace, []).append(cells)
     pages = [one.page for one in shown if one.page is not None]
     if not shown:
@@ -228,8 +294,7 @@ def _traces(scores: Scores, shown: Sequence[_Section]) -> Iterator[str]:
         if page.claims:
             yield f"<h4>Claims</h4>{page.claims}"
         if page.trace in rows:
-            heads = ["metric", "value", "why undefined"]
-            yield f"<h4>Metrics</h4>{html_table('Metrics of this trace', heads, rows[page.trace])}"
+            yield f"<h4>Metrics</h4>{values_table('Metrics of this trace', rows[page.trace])}"
         yield "</details>"
     if len(pages) < len(shown):
         yield (

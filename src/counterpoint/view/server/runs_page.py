@@ -6,16 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from counterpoint.errors import UsageError
 from counterpoint.gates import parse_gates
 from counterpoint.metrics import metric
+from counterpoint.store.records import STATES
 from counterpoint.view.markup import inline
 from counterpoint.view.report import SHOWN
-from counterpoint.view.server.layout import key_of, link_to, moment, run_of, short
+from counterpoint.view.server.layout import day, key_of, link_to, run_of, short
 from counterpoint.view.server.run_page import run_name, size, verdict
 from counterpoint.view.table import arrow, number
-from counterpoint.view.visible import escaped
+from counterpoint.view.visible import escaped, shortened
 
 if TYPE_CHECKING:
     from counterpoint.store import Run, Runs, Store
@@ -36,11 +38,13 @@ ORDERS = {
     **{f"-{name}": f"lowest {name}" for name in METRICS},
 }
 CHOICES = {
-    "state": ("receiving", "waiting", "scored", "unreadable"),
+    "state": STATES,
     "correct": ("right", "wrong", "ungraded"),
 }
 SIDES = {"a": "first", "b": "second"}
 MOST_QUERY, MOST_SYSTEMS = 1000, 500
+MOST_NAME, MOST_NAMES = 13, 26
+"""Characters of an agent's name in the list, and of all names of a row that are more than two."""
 MOST_KEY = 6_000
 """Characters of a run's key: two of them fit into an address."""
 
@@ -57,17 +61,25 @@ class Asked(Struct, frozen=True):
     page: int = 1
     a: str = ""
     """Key of the first run of a comparison, chosen before."""
+    ignored: tuple[str, ...] = ()
+    """What made no sense, each with what would, as text."""
 
     @classmethod
     def of(cls, parameters: Mapping[str, str]) -> Asked:
         """The form's fields out of a query."""
         texts = {name: parameters.get(name, "")[:MOST_QUERY] for name in ("q", "system", "where")}
         texts["a"] = key_of(run_of(parameters["a"])) if parameters.get("a") else ""
+        ignored = []
         for name, allowed in (*CHOICES.items(), ("order", tuple(ORDERS))):
-            texts[name] = parameters.get(name, "") if parameters.get(name) in allowed else ""
+            given = parameters.get(name, "")
+            texts[name] = given if given in allowed else ""
+            if given and given not in allowed:
+                ignored.append(f"{name}={given[:60]!r} is left out: expected one of {', '.join(allowed)}")
         page = parameters.get("page", "")
-        number = int(page) if page.isascii() and page.isdecimal() and len(page) < 9 else 1
-        return cls(**texts, page=max(number, 1))
+        number = int(page) if page.isascii() and page.isdecimal() and len(page) < 9 else 0
+        if page and not number:
+            ignored.append(f"page={page[:60]!r} is left out: expected a number from 1 on")
+        return cls(**texts, page=max(number, 1), ignored=tuple(ignored))
 
     def link(self, **changed: str) -> str:
         """The list with some of it asked otherwise; not on the same page, unless that is named."""
@@ -82,16 +94,9 @@ class Asked(Struct, frozen=True):
 
 def runs_main(store: Store, asked: Asked, endpoint: str) -> tuple[str, str, int]:
     """The main part of the page, what it tells in a word, and the status: 400 for a malformed condition."""
-    fault = ""
-    try:
-        if asked.where:
-            _known(asked.where)
-        found = _found(store, asked, asked.where)
-    except UsageError as error:
-        fault = str(error)
-        found = _found(store, asked, "")
+    found, fault, asked = _found(store, asked)
     if not found.total and not asked.filters:
-        return _empty(endpoint), "no runs", 200
+        return "".join([*_ignored(asked), _empty(endpoint)]), "no runs", 200
     told = f"{found.total:,} run{'' if found.total == 1 else 's'}"
     first = store.run(run_of(asked.a)) if asked.a else None
     parts = [*_form(asked, found, fault), *_first(asked, first), *_table(found, asked, first, told)]
@@ -104,7 +109,24 @@ def _known(where: str) -> None:
         metric(gate.metric)
 
 
-def _found(store: Store, asked: Asked, where: str) -> Runs:
+def _found(store: Store, asked: Asked) -> tuple[Runs, str, Asked]:
+    """The runs, what is wrong with the condition that is left out then, and what was asked in the end."""
+    try:
+        if asked.where:
+            _known(asked.where)
+        return _rows(store, asked, asked.where), "", asked
+    except UsageError as error:
+        fault = str(error)
+    try:
+        return _rows(store, asked, ""), fault, asked
+    except UsageError:  # then it is the order, by a metric
+        if not asked.order:
+            raise
+    told = f"order={asked.order!r} is left out: no run here has a value of it"
+    return _found(store, replace(asked, order="", ignored=(*asked.ignored, told)))
+
+
+def _rows(store: Store, asked: Asked, where: str) -> Runs:
     return store.runs(
         search=asked.q,
         system=asked.system or None,
@@ -151,6 +173,12 @@ def _form(asked: Asked, found: Runs, fault: str) -> Iterator[str]:
     if fault:
         yield f'<pre class="fault" id="where-fault" role="alert" tabindex="0">{escaped(fault)}</pre>'
         yield '<p class="note">The condition is left out below.</p>'
+    yield from _ignored(asked)
+
+
+def _ignored(asked: Asked) -> Iterator[str]:
+    for told in asked.ignored:
+        yield f'<p class="note fault">{inline(told, 400)}</p>'
 
 
 def _field(name: str, label: str, value: str, kind: str, hint: str, more: str = "") -> str:
@@ -190,9 +218,9 @@ def _table(found: Runs, asked: Asked, first: Run | None, told: str) -> Iterator[
     sides = ["b"] if first is not None else list(SIDES)
     heads = [
         *(f'<abbr title="{SIDES[side]} run to compare">{side.upper()}</abbr>' for side in sides),
-        "task", "system", "agents", "state", "answer",
-        *(f"{escaped(name)} {arrow(name)}" for name in metrics),
-        "size", "received",
+        "task",
+        *(f"{escaped(name)} {arrow(name)}" for name in metrics),  # where there is little room, these are seen
+        "answer", "state", "system", "agents", "size", "received, UTC",
     ]  # fmt: skip
     yield '<form id="pairs" aria-label="Two runs to compare" method="get" action="/compare">'
     if first is not None:
@@ -209,11 +237,12 @@ def _table(found: Runs, asked: Asked, first: Run | None, told: str) -> Iterator[
 
 
 def _shown(runs: Sequence[Run]) -> list[str]:
-    """The metrics of the list: the main ones, each as its first form that any run has."""
+    """The metrics of the list: the main ones, each as its first form that any run has a value of."""
     known: dict[str, str] = {}
     for run in runs:
-        for text in run.values:
-            known.setdefault(text.partition("(")[0], text)
+        for text, value in run.values.items():
+            if value is not None:
+                known.setdefault(text.partition("(")[0], text)
     return [known[name] for name in METRICS if name in known]
 
 
@@ -233,30 +262,37 @@ def _row(run: Run, sides: Sequence[str], metrics: Sequence[str], place: int) -> 
         else "<td></td>"
         for side in sides
     )
-    agents = ", ".join(inline(agent, 30) for agent in run.agents[:3])
-    if len(run.agents) > 3:
-        agents += f" and {len(run.agents) - 3:,} more"
     state = f'<span class="state-{run.state}">{run.state}</span>'
     if run.error:
         state += f"<small>{inline(run.error[:20_000], 120)}</small>"
-    answer = "" if run.answer is None else inline(run.answer[:20_000], 40)
+    answer = "" if run.answer is None else inline(run.answer[:20_000], 36)
     graded = verdict(run)
     grade = f'<span class="{graded.split()[0]}-answer">{graded}</span>' if graded else ""
     grade = f"<small>{grade}</small>" if grade and answer else grade
-    texts = [inline(run.system, 40), agents]
-    facts = [
-        *(number(run.values.get(each), each) for each in metrics),
-        size(run),
-        moment(run.received_at),
-    ]
     link = f'<a id="open-{key}" href="/runs/{key}"><bdi>{name}</bdi></a>'
     if not openable:
         link = f"<bdi>{name}</bdi><small>Its id is too long for an address.</small>"
-    rest = "".join(f'<td class="text">{text}</td>' for text in texts)
-    rest += f'<td>{state}</td><td class="text">{answer}{grade}</td>'
-    rest += "".join(f"<td>{fact}</td>" for fact in facts)
+    cells = [
+        *(("", number(run.values.get(each), each)) for each in metrics),
+        ("text answer", f"{answer}{grade}"),
+        ("", state),
+        ("text", inline(run.system, 40)),
+        ("text agents", _agents(run)),
+        ("", size(run)),
+        ("", day(run.received_at)),
+    ]
+    rest = "".join(f'<td class="{kind}">{cell}</td>' if kind else f"<td>{cell}</td>" for kind, cell in cells)
     row = f' id="run-{key}"' if openable else ""
     return f'<tr{row}>{chosen}<th scope="row">{link}</th>{rest}</tr>'
+
+
+def _agents(run: Run) -> str:
+    """Their names on two lines at most: as many as fit, two at least, and how many more there are."""
+    shown = [shortened(agent[:20_000], MOST_NAME) for agent in run.agents[:6]]
+    while len(shown) > 2 and sum(map(len, shown)) > MOST_NAMES:
+        shown.pop()
+    left = len(run.agents) - len(shown)
+    return ", ".join(f"<bdi>{name}</bdi>" for name in shown) + (f" and {left:,} more" if left else "")
 
 
 def _pages(found: Runs, asked: Asked) -> Iterator[str]:

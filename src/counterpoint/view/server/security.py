@@ -24,6 +24,7 @@ from collections.abc import Collection
 from html import escape
 from urllib.parse import parse_qs, quote
 
+from counterpoint.view.server.layout import static_url
 from counterpoint.view.server.responses import (
     Application,
     Message,
@@ -40,9 +41,8 @@ from counterpoint.view.server.responses import (
 __all__ = ["COOKIE", "HEADERS", "Guard", "Sessions", "known_host"]
 
 COOKIE = "counterpoint_session"
-OPEN = ("/healthz", "/login")
-"""What is answered without a token, and the files under /static, which are our own."""
-_ASSETS = "/static/"
+OPEN = ("/healthz", "/login", "/static/pages.css")
+"""What is answered without a token: the style is that of the form."""
 
 HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (
@@ -186,7 +186,7 @@ class Sessions:
         if path == "/logout" and method == "POST":
             self._until.pop(_hash(_cookie(scope)), None)
             return _moved(b"/login", f"{COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict")
-        if path in OPEN or path.startswith(_ASSETS):
+        if path in OPEN:
             return None
         scheme, _, shown = header(scope, b"authorization").partition(" ")
         if shown:
@@ -270,15 +270,18 @@ def _moved(to: bytes, cookie: str = "") -> Response:
 
 def _form(scope: Scope, code: int, problem: str) -> Response:
     to = parse_qs(scope.get("query_string", b"").decode("latin-1"), max_num_fields=10).get("next", ["/"])[0]
-    alert = f'<p role="alert">{escape(problem)}</p>' if problem else ""
+    alert = f'<p class="fault" role="alert">{escape(problem)}</p>' if problem else ""
     page = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Log in · Counterpoint</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"></head>
-<body><main><h1>Counterpoint</h1>{alert}
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,"><link rel="stylesheet" href="{static_url("pages.css")}"></head>
+<body><main class="login"><h1>Counterpoint</h1>{alert}
 <form method="post" action="/login"><input type="hidden" name="next" value="{escape(to)}">
-<p><label>Token
-<input type="password" name="token" autocomplete="current-password" required autofocus></label>
-<button>Log in</button></p></form></main></body></html>
+<p><label for="token">Token</label>
+<input type="password" id="token" name="token" autocomplete="current-password" required autofocus
+aria-describedby="which"> <button>Log in</button></p>
+<p class="note" id="which">The token that <code>counterpoint serve</code> was started with
+(<code>--token</code> or <code>COUNTERPOINT_TOKEN</code>).</p></form></main></body></html>
 """
     # Without a referrer a browser says of the form, too, that its origin is "null".
     return Response(code, page.encode(), "text/html; charset=utf-8", ((b"referrer-policy", b"same-origin"),))

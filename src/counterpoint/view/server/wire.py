@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from counterpoint.protobuf import BYTES, delimited, fields
 from counterpoint.view.server.limits import TooLarge
-from counterpoint.view.server.responses import delimited
 
 __all__ = ["Refused", "split"]
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _RESOURCE_SPANS, _SCOPE_SPANS, _SPANS = 1, 2, 2
 
 
@@ -54,43 +53,15 @@ class _Count:
 
 
 def _parts(
-    body: bytes, position: int, end: int, wanted: int, count: _Count
+    body: bytes, start: int, end: int, wanted: int, count: _Count
 ) -> tuple[bytes, list[tuple[int, int]]]:
     """Where the messages of field ``wanted`` stand in a message, and the bytes of all its other fields."""
     others: list[bytes] = []
     parts: list[tuple[int, int]] = []
-    while position < end:
-        begin = position
-        tag, position = _number(body, position, end)
-        kind = tag & 7
-        if kind == _BYTES:
-            size, position = _number(body, position, end)
-            first, position = position, position + size
-        elif kind == _VARINT:
-            _, position = _number(body, position, end)
-        elif kind in (_FIXED64, _FIXED32):
-            position += 8 if kind == _FIXED64 else 4
-        else:
-            raise ValueError(f"a field of wire type {kind} at byte {begin}")
-        if position > end or tag < 8:
-            raise ValueError(f"a field that ends after its message, at byte {begin}")
+    for number, kind, begin, inside, after in fields(body, start, end):
         count.one()
-        if tag == wanted << 3 | _BYTES:
-            parts.append((first, position))
+        if number == wanted and kind == BYTES:
+            parts.append((inside, after))
         else:
-            others.append(body[begin:position])
+            others.append(body[begin:after])
     return b"".join(others), parts
-
-
-def _number(body: bytes, position: int, end: int) -> tuple[int, int]:
-    """A varint, and where it ends."""
-    found = 0
-    for shift in range(0, 70, 7):
-        if position >= end:
-            raise ValueError(f"cut off at byte {position}")
-        byte = body[position]
-        position += 1
-        found |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return found, position
-    raise ValueError(f"a number of more than ten bytes, at byte {position}")

@@ -16,6 +16,8 @@
   let stream = null;
   let retry = FIRST_RETRY_MS;
   let timer = 0;
+  let again = 0;
+  let missed = false; // a fetch that was due while there was no connection
   let fetching = false;
   let stale = false;
   let paused = false;
@@ -46,6 +48,7 @@
       if (state.textContent.startsWith("Not connected")) say("Connected again");
       retry = FIRST_RETRY_MS;
       show("Live", true);
+      if (missed) refresh();
     });
     stream.addEventListener("change", () => refresh());
     stream.addEventListener("error", () => lost());
@@ -100,6 +103,7 @@
       return;
     }
     fetching = true;
+    missed = false;
     const start = performance.now();
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
@@ -114,8 +118,10 @@
         document.title = page.title;
         swap(fresh);
         if (!main.dataset.events) over();
+        later();
       }
     } catch {
+      missed = true;
       lost();
     }
     const took = performance.now() - start;
@@ -126,6 +132,17 @@
         refresh();
       }
     }, Math.max(FASTEST_MS, 3 * took));
+  }
+
+  // The server may show a part that was made before the last changes, and says from when on it has a newer one.
+  function later() {
+    clearTimeout(again);
+    if (main.dataset.again) again = setTimeout(renew, +main.dataset.again);
+  }
+
+  function renew() {
+    if (stream) refresh();
+    else missed = true;
   }
 
   function swap(fresh) {
@@ -209,4 +226,5 @@
   }
 
   connect();
+  later();
 })();
