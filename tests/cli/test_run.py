@@ -171,6 +171,12 @@ def test_a_learned_wiring_takes_the_place_of_the_topology(run: Run, data: Path, 
         (["gsm8k", "--format", "html"], "--format"),
         (["gsm8k", "--wiring", "none.json"], "none.json"),
         (["gsm8k", "--base-url", "ftp://x"], "base URL"),
+        (["gsm8k", "-o", "never-made", "--api-key-env", "sk-proj-abc"], "not repeated here"),
+        (["gsm8k", "-o", "never-made", "--api-key-env", "NOT_SET"], "variable NOT_SET that was named"),
+        (
+            ["gsm8k", "-o", "never-made", "--model", "simulated", "--api-key-env", "a/b=="],
+            "not repeated here",
+        ),
         (["gsm8k"], "-o FOLDER"),
     ],
 )
@@ -182,14 +188,49 @@ def test_bad_usage_is_one_line_and_exit_code_2(run: Run, data: Path, words: list
     assert told.code == 2
     assert message in told.err
     assert len(told.err.splitlines()) == 1
+    assert not {"sk-proj-abc", "a/b=="} & set(told.err.split())
     assert not Path("never-made").exists()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("ALL_PROXY", "socks5://me:hunter2@proxy:1", "ALL_PROXY: SOCKS proxies need the package socksio"),
+        ("HTTP_PROXY", "weird://me:hunter2@proxy:1", "HTTP_PROXY: Unknown scheme for proxy URL"),
+        ("SSL_CERT_FILE", "/nope", "SSL_CERT_FILE=/nope cannot be used for connections: No such file"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "claims", "score"])
+def test_an_environment_that_lets_no_connection_be_made_is_one_line(
+    run: Run,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: Any,
+    variable: str,
+    value: str,
+    message: str,
+    command: str,
+):
+    monkeypatch.setenv(variable, value)
+    url = "http://127.0.0.1:9/v1"
+    traces = tmp_path / "traces.jsonl"
+    traces.write_text('{"id": "t", "steps": [{"id": "s", "agent": "a", "text": "Two claims. And a third."}]}')
+    words = {
+        "run": ["run", "gsm8k", "--data", data, "--model", "m", "--base-url", url, "-o", tmp_path / "r"],
+        "claims": ["claims", traces, "--judge", "llm", "--model", "m", "--base-url", url],
+        "score": ["score", traces, "-m", f"unique_claims(judge=llm, model=m, base_url={url})"],
+    }[command]
+    told = run(*words)
+    assert (told.code, told.out, len(told.err.splitlines())) == (2, "", 1)
+    assert message in told.err
+    assert "hunter2" not in told.err
 
 
 def test_a_run_without_one_reply_is_no_success(run: Run, data: Path, tmp_path: Path):
     with scripted_server(Fault(status=401)) as server:
         told = run(*sent(server, data, tmp_path / "r", "--system", "single"))
     assert told.code == 2
-    assert told.err.splitlines()[-1].startswith("counterpoint: no call was answered")
+    assert told.err.splitlines()[-1].startswith("counterpoint: stopped after 0 of 4 questions: the endpoint")
     assert "HTTP 401" in told.err
 
 
@@ -207,8 +248,11 @@ def test_the_key_is_sent_and_written_nowhere(run: Run, data: Path, tmp_path: Pat
         told = run(*sent(server, data, tmp_path / "r", *words))
     assert "[secret:key]" in told.err
     assert server.requests[0].headers["authorization"] == "(hidden)"
-    written = [path.read_text() for path in (tmp_path / "r").iterdir()]
+    page = tmp_path / "page.html"
+    assert run("report", tmp_path / "r", "-o", page, "--embedder", "hashing").code == 0
+    written = [path.read_text() for path in [page, *(tmp_path / "r").iterdir()]]
     assert not any(key in text for text in [told.out, told.err, *written])
+    assert "Your key is [secret:key]." in page.read_text()
 
 
 def test_failures_are_named_on_stderr_and_the_rest_is_scored(run: Run, data: Path, tmp_path: Path):

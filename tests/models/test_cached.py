@@ -154,3 +154,17 @@ def test_a_file_that_is_no_cache_is_named(file):
 def test_only_its_owner_can_read_the_file(file):
     Cached(Scripted("7"), file, settings=GREEDY).close()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_reply_with_half_a_character_is_kept_and_not_lost(file):
+    asked = []
+
+    def model(messages):
+        asked.append(messages)
+        return Reply("half \ud800", model="m")
+
+    for _ in range(2):
+        cached = Cached(model, file, settings={"model": "m", "temperature": 0})
+        assert cached([{"role": "user", "content": "lone \udc00"}]) == Reply("half \ufffd", model="m")
+        cached.close()
+    assert len(asked) == 1

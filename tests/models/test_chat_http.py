@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import gzip
+import html
+import json
 import logging
+import re
+import socket
+import threading
+import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from email.utils import formatdate
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from counterpoint.contracts import Reply
-from counterpoint.errors import ModelError, ModelUnavailable, UsageError
+from counterpoint.errors import CounterpointError, ModelError, ModelUnavailable, UsageError
 from counterpoint.models import chat_http
 from counterpoint.models.chat_http import ChatHTTP
 from counterpoint.models.scripted import Fault, ScriptedServer, Turn, scripted_server
@@ -219,8 +228,23 @@ def test_settings_that_are_not_to_be_changed_are_refused():
 
 
 def test_openai_itself_needs_a_key_and_the_error_names_the_variable():
-    with pytest.raises(ModelError, match="no key: set MY_KEY"):
-        ChatHTTP("gpt", api_key_env="MY_KEY")
+    with pytest.raises(ModelError, match="no key: set OPENAI_API_KEY"):
+        ChatHTTP("gpt")
+
+
+@pytest.mark.parametrize("base_url", ["https://api.openai.com/v1", "http://127.0.0.1:9/v1"])
+def test_a_variable_that_was_named_and_is_not_set_is_an_error_everywhere(base_url):
+    with pytest.raises(ModelError, match="variable MY_KEY that was named for it is not set"):
+        ChatHTTP("gpt", base_url, api_key_env="MY_KEY")
+
+
+@pytest.mark.parametrize(
+    "key", ["sk-proj-abc", "a/b+c==", "ab cd", "", "gsk_abcdefghij0123456789", "d41d8cd98f00b204", "HUNTER2"]
+)
+def test_a_key_in_place_of_a_variables_name_is_refused_and_not_shown(key):
+    with pytest.raises(CounterpointError, match="not repeated here") as raised:
+        ChatHTTP("m", "http://127.0.0.1:9/v1", api_key_env=key)
+    assert not key or key not in str(raised.value)
 
 
 def test_a_key_with_impossible_characters_is_not_shown(monkeypatch):
@@ -331,3 +355,123 @@ def test_an_endpoint_that_will_answer_no_further_call_is_told_from_one_call_that
     with scripted_server(fault) as server, pytest.raises(ModelError) as raised:
         asked(server, waits, retries=1)
     assert isinstance(raised.value, ModelUnavailable) is closed
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("ALL_PROXY", "socks5://me:hunter2@proxy:1080", "ALL_PROXY: SOCKS proxies need the package socksio"),
+        ("HTTP_PROXY", "weird://me:hunter2@proxy:1", "HTTP_PROXY: Unknown scheme"),
+        (
+            "SSL_CERT_FILE",
+            "/nope.pem",
+            "SSL_CERT_FILE=/nope.pem cannot be used for .*: No such file",
+        ),
+    ],
+)
+def test_an_environment_that_lets_no_connection_be_made_is_named(monkeypatch, variable, value, told):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(UsageError, match=told) as raised:
+        ChatHTTP("m", "http://127.0.0.1:9/v1")
+    assert "hunter2" not in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+class Endless:
+    """A loopback server whose answers go on for ever: ``chunk`` and a pause, again and again."""
+
+    def __init__(self, chunk: bytes, pause_s: float, status: int = 200, head: bytes = b"") -> None:
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.chunk, self.pause_s, self.head = chunk, pause_s, head
+        self.status = status
+        self.requests = 0
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.listening.getsockname()[1]}/v1"
+
+    def serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                caller, _ = self.listening.accept()
+                self.requests += 1
+                with caller, suppress(OSError):
+                    caller.recv(1 << 16)
+                    caller.sendall(b"HTTP/1.1 %d OK\r\n%s\r\n" % (self.status, self.head))
+                    while True:
+                        caller.sendall(self.chunk)
+                        time.sleep(self.pause_s)
+
+    def close(self) -> None:
+        self.listening.close()
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_an_answer_that_drips_ends_at_the_timeout(waits, status):
+    server = Endless(b" ", 0.02, status)
+    begun = time.monotonic()
+    told = failure(server, waits, timeout_s=0.3, retries=1)
+    assert "the answer was not complete within 0.3 s (tried 2 times)" in told
+    assert time.monotonic() - begun < 3
+    assert server.requests == 2
+    server.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "head", "told"),
+    [
+        (200, b"", "the answer is larger than 32 MB"),
+        (400, b"", "the answer is larger than 32 MB"),
+        (200, b"Content-Encoding: gzip\r\n", "the answer is larger than 1 MB"),
+    ],
+)
+def test_an_answer_without_end_is_cut_off_and_not_asked_for_again(waits, status, head, told):
+    chunk = gzip.compress(b"0" * 2**26) * 20 if head else b" " * 2**20
+    server = Endless(chunk, 0.0, status, head)
+    assert told in failure(server, waits)
+    assert (server.requests, waits) == (1, [])
+    server.close()
+
+
+@pytest.mark.parametrize(("status", "told"), [(404, "HTTP 404: "), (200, "the answer is no JSON: <html>")])
+@pytest.mark.parametrize(("path", "hint"), [("/v1", ""), ("", "; does the base URL end in /v1?")])
+def test_a_page_for_people_raises_the_question_of_the_base_url(waits, status, told, path, hint):
+    page = b"<html>nope</html>"
+    server = Endless(page, 1.0, status, b"Content-Type: text/html\r\nContent-Length: %d\r\n" % len(page))
+    model = ChatHTTP("m", server.base_url.removesuffix("/v1") + path, retries=0, wait=waits)
+    with pytest.raises(ModelError) as raised:
+        model(QUESTION)
+    model.close()
+    server.close()
+    assert told in str(raised.value)
+    assert str(raised.value).endswith(hint or ("</html>" if status == 200 else "404"))
+
+
+@pytest.mark.parametrize("key", ['ab/cd+"ef\\gh<i>jk1234567', "AbC/dEf+gHi==9876543210", "it's&so=7"])
+def test_a_key_is_hidden_however_a_server_escapes_it(monkeypatch, waits, key):
+    monkeypatch.setenv("MY_KEY", key)
+    forms = {
+        "plain": key,
+        "json": json.dumps(key)[1:-1],
+        "json in json": json.dumps(json.dumps(key))[3:-3],
+        "slashes": json.dumps(key)[1:-1].replace("/", "\\/"),
+        "unicode": "".join(f"\\u{ord(one):04X}" for one in key),
+        "html": html.escape(key),
+        "numbers": "".join(f"&#{ord(one)};" for one in key),
+        "url": quote(key, safe=""),
+        "small": re.sub("%..", lambda found: found[0].lower(), quote(key)),
+        "html of json": html.escape(json.dumps(key)[1:-1]),
+    }
+    for name, form in forms.items():
+        with scripted_server(Fault.garbage(f"bad key <{form}>!")) as server:
+            assert "<[secret:key]>!" in failure(server, waits, api_key_env="MY_KEY", retries=0), name
+        with scripted_server(f"Your key is <{form}>.") as server:
+            assert asked(server, waits, api_key_env="MY_KEY").text == "Your key is <[secret:key]>.", name
+
+
+def test_lone_surrogates_of_a_message_are_sent_as_replaced(seven, waits):
+    model = ChatHTTP("m", seven.base_url, wait=waits)
+    assert model([{"role": "user", "content": "half \ud800"}]).text == "7"
+    model.close()
+    assert seven.requests[0].body["messages"] == [{"role": "user", "content": "half \ufffd"}]

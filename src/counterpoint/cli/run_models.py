@@ -32,6 +32,9 @@ def in_process(name: str) -> bool:
 
 def choose_models(plan: Plan, *, base_url: str, api_key_env: str, timeout_s: float) -> Models:
     """The model under each seed, checked as far as that goes without asking it."""
+    from counterpoint.models._keys import named_key
+
+    named_key(api_key_env)  # also where no key is needed: the command line is written into the run folder
     text = str(plan.model["model"])
     if not in_process(text):
         return _http(plan, base_url, api_key_env, timeout_s)

@@ -9,8 +9,9 @@ Conventions
 * Where the settings have temperature 0 equal requests are one: they share a reply, and of several at the same
   moment one asks and the others wait. Otherwise the n-th asking of a request has the n-th reply: samples
   stay distinct, and a run that is started again gets the same ones.
-* Replies are kept as they are, tokens included, so that a trace is the same from the cache. The file is
-  readable by its owner only: texts stand in it as the model gave them.
+* Replies are kept as they are, tokens included, so that a trace is the same from the cache; lone surrogates
+  become U+FFFD, for no file holds them. The file is readable by its owner only: texts stand in it as the
+  model gave them.
 * Threads and processes may share a file. Failures are not kept.
 
 Source: ours.
@@ -24,6 +25,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ import msgspec
 
 from counterpoint.contracts import ChatModel, Reply
 from counterpoint.errors import ModelError, UsageError
+from counterpoint.models._encodable import encodable
 
 __all__ = ["Cached", "request_key"]
 
@@ -69,7 +72,7 @@ class Cached:
         with asking:
             reply = self._kept(key)
             if reply is None:
-                reply = self.model(messages)
+                reply = _encodable(self.model(messages))
                 self._keep(key, reply)
         return reply
 
@@ -122,11 +125,17 @@ class Cached:
             raise ModelError(f"the cache of replies {self.path} cannot be used: {error}") from None
 
 
+def _encodable(reply: Reply) -> Reply:
+    """The reply with what no file can hold replaced, so that it is the same from the model and the file."""
+    texts = {name: encodable(getattr(reply, name)) for name in ("text", "model", "finish_reason")}
+    return replace(reply, **texts)
+
+
 def request_key(settings: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> str:
     """A hash of all that a reply depends on; the order of keys does not count.
 
     >>> request_key({"model": "m", "seed": 1}, []) == request_key({"seed": 1, "model": "m"}, [])
     True
     """
-    request = msgspec.json.encode([settings, list(messages)], order="sorted")
+    request = msgspec.json.encode(encodable([settings, list(messages)]), order="sorted")
     return hashlib.sha256(request).hexdigest()

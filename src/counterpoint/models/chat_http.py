@@ -27,8 +27,8 @@ Source: ours.
 from __future__ import annotations
 
 import math
-import os
 import random
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,6 +38,9 @@ from urllib.parse import urlsplit
 
 from counterpoint.contracts import Reply
 from counterpoint.errors import ModelError, ModelUnavailable, UsageError
+from counterpoint.models._bounded import Unbounded, bounded_client
+from counterpoint.models._encodable import encodable
+from counterpoint.models._keys import KEY_VARIABLE, key_forms, named_key
 from counterpoint.secrets import mask
 from counterpoint.trace import parse_json
 
@@ -70,21 +73,23 @@ class ChatHTTP:
 
     model: str
     base_url: str = "https://api.openai.com/v1"
-    api_key_env: str = "OPENAI_API_KEY"
-    """The variable that holds the key; only OpenAI's own endpoint insists on one."""
+    api_key_env: str = KEY_VARIABLE
+    """The variable that holds the key. Unset, the default is an error at OpenAI's own endpoint only; another
+    one everywhere."""
     temperature: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Further keys of the request's body: ``{"top_p": 0.9}``."""
     timeout_s: float = 60.0
-    """Seconds of silence after which an attempt is given up."""
+    """Seconds after which an attempt is given up whose answer has not come in whole."""
     retries: int = 5
     """Attempts after the first."""
     wait: Callable[[float], object] = field(default=time.sleep, repr=False, compare=False)
     """How a pause is made; tests record it."""
     _client: OpenAI = field(init=False, repr=False, compare=False)
     _key: str = field(init=False, repr=False, compare=False)
+    _key_forms: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.base_url)
@@ -99,12 +104,13 @@ class ChatHTTP:
             raise UsageError(f"a timeout is a number of seconds above 0, not {self.timeout_s!r}")
         if wrong := sorted(_OURS & set(self.extra)):
             raise UsageError(f"extra settings of a chat model cannot be {', '.join(wrong)}: those are fixed")
-        self._key = os.environ.get(self.api_key_env, "").strip()
+        self._key = named_key(self.api_key_env)
         if not self._key and parts.hostname == "api.openai.com":
             raise ModelError(f"model {self.model!r}: no key: set {self.api_key_env}, or name a base URL")
+        self._key_forms = key_forms(self._key) if len(self._key) >= _SHORTEST_KEY else None
         if not (self._key.isascii() and self._key.isprintable()):
             raise ModelError(f"model {self.model!r}: {self.api_key_env} holds characters that no key has")
-        self._client = _client(self.base_url, self._key or "none", self.timeout_s)
+        self._client = bounded_client(self.base_url, self._key or "none", self.timeout_s)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -137,25 +143,30 @@ class ChatHTTP:
         try:
             # Raw, since anything may come back; settings go by `extra_body`, which is sent as it is.
             response = self._client.chat.completions.with_raw_response.create(
-                model=self.model, messages=cast(Any, list(messages)), extra_body=body
+                model=self.model, messages=cast(Any, encodable(list(messages))), extra_body=body
             )
         except openai.APIStatusError as error:
             return self._refused(error)
         except openai.APITimeoutError:
             return _Failure(f"no answer within {self.timeout_s:g} s")
-        except openai.OpenAIError as error:
-            return _Failure(f"the connection failed: {self._quote(error.__cause__ or error)}")
+        except (openai.OpenAIError, Unbounded) as error:
+            cause = error.__cause__ or error
+            if isinstance(cause, Unbounded):
+                return _Failure(str(cause), cause.again)
+            return _Failure(f"the connection failed: {self._quote(cause)}")
         answer = _read(response.content)
         if isinstance(answer, Reply):
             said = (answer.text, answer.model, answer.finish_reason)
             text, model, reason = (self._without_key(one) for one in said)
             return replace(answer, text=text, model=model, finish_reason=reason)
-        return _Failure(f"{answer}: {self._quote(response.text)}")
+        return _Failure(f"{answer}: {self._quote(response.text)}{self._hint(response.headers)}")
 
     def _refused(self, error: APIStatusError) -> _Failure:
         status, asked_s = error.status_code, _retry_after(error.response.headers)
         body = error.body if isinstance(error.body, dict) else {}
         what = f"HTTP {status}: {self._quote(body.get('message') or error.message)}"
+        if status == 404:
+            what += self._hint(error.response.headers)
         if asked_s is not None and asked_s > LONGEST_WAIT_S:
             return _Failure(f"{what}; it asks to wait {asked_s:.0f} s", again=False, closed=True)
         details = body.get("metadata")
@@ -169,8 +180,13 @@ class ChatHTTP:
         text = mask(self._without_key(" ".join(str(told).split())))
         return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
 
+    def _hint(self, headers: Mapping[str, str]) -> str:
+        """What may be wrong where a page for people comes back."""
+        odd = "html" in headers.get("content-type", "") and not self.base_url.rstrip("/").endswith("/v1")
+        return "; does the base URL end in /v1?" if odd else ""
+
     def _without_key(self, text: str) -> str:
-        return text.replace(self._key, "[secret:key]") if len(self._key) >= _SHORTEST_KEY else text
+        return self._key_forms.sub("[secret:key]", text) if self._key_forms else text
 
 
 @dataclass(frozen=True)
@@ -192,12 +208,6 @@ class _Failure:
             return backoff * random.uniform(0.5, 1.0)
         # Who was turned away together comes back apart.
         return self.asked_s + random.uniform(0.0, _FIRST_WAIT_S)
-
-
-def _client(base_url: str, key: str, timeout_s: float) -> OpenAI:
-    from openai import OpenAI
-
-    return OpenAI(base_url=base_url, api_key=key, timeout=timeout_s, max_retries=0)
 
 
 def _read(content: bytes) -> Reply | str:
