@@ -88,6 +88,7 @@ def test_protobuf_says_all_that_json_says() -> None:
     assert _otlp_protobuf.decode(as_protobuf(document())) == (spans, 0)
     assert [span.attributes["session.id"] for span in spans] == ["own", "of the process"]
     assert [span.parent for span in spans] == ["", SPAN]
+    assert {span.service for span in spans} == {"s"}
 
 
 def nested(depth: int) -> bytes:

@@ -195,6 +195,46 @@ def test_an_agent_of_an_id_and_no_name_is_called_by_its_id(read: Read) -> None:
     assert [step.agent for step in trace.steps] == ["x1"]
 
 
+@pytest.mark.parametrize(
+    ("name", "label"), [("desk-b", "desk-b"), ("unknown_service:python", None), ("", None), (7, None)]
+)
+@pytest.mark.parametrize("form", ["as written", "with a null", "printed by the SDK"])
+def test_the_service_of_the_resource_is_a_label_of_its_runs(
+    tmp_path: Path, form: str, name: Any, label: str | None
+) -> None:
+    one = agent("a", name="A", said="x")
+    whole = document(one)
+    whole["resourceSpans"][0]["resource"] = {"attributes": [{"key": "service.name", "value": value(name)}]}
+    if form == "with a null":  # another way of decoding
+        one["droppedAttributesCount"], one["name"] = None, None
+    if form == "printed by the SDK":
+        whole = {
+            "name": "a", "kind": "SpanKind.INTERNAL", "context": {"trace_id": "0x1", "span_id": "0x2"},
+            "attributes": {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "A",
+                           "gen_ai.output.messages": messages("assistant", "x")},
+            "resource": {"attributes": {"service.name": name}},
+        }  # fmt: skip
+    (tmp_path / "spans.json").write_text(json.dumps(whole), "utf-8")
+    (trace,) = cp.read(tmp_path / "spans.json", on_error="raise")
+    assert trace.labels.get("service.name") == label
+
+
+def test_runs_of_one_service_can_be_joined_and_are_apart_unless_asked_for(tmp_path: Path) -> None:
+    runs = []
+    for number, name in enumerate(("desk-a", "desk-b", "desk-a")):
+        run = document(agent("a", "", 20 * number, name="A", said="x") | {"traceId": f"{number}" * 31 + "f"})
+        service = {"key": "service.name", "value": {"stringValue": name}}
+        run["resourceSpans"][0]["resource"] = {"attributes": [service]}
+        runs += run["resourceSpans"]
+    (tmp_path / "spans.json").write_text(json.dumps({"resourceSpans": runs}), "utf-8")
+    assert len(list(cp.read(tmp_path / "spans.json"))) == 3
+    joined = list(cp.read(tmp_path / "spans.json", group_by="service.name"))
+    assert [(trace.labels["service.name"], len(trace.steps)) for trace in joined] == [
+        ("desk-a", 2),
+        ("desk-b", 1),
+    ]
+
+
 def test_a_session_of_the_resource_is_that_of_its_runs(read: Read, tmp_path: Path) -> None:
     whole = document(agent("a", name="a", said="Hi."))
     session = {"key": "session.id", "value": {"stringValue": "S"}}

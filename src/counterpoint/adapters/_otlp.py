@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from counterpoint.adapters._spans import Span
+from counterpoint.adapters._spans import Span, service_name
 from counterpoint.adapters._times import seconds
 
 __all__ = ["decode", "nanoseconds", "span_id", "trace_id"]
@@ -114,7 +114,7 @@ def convert(document: Any) -> tuple[list[Span], int]:
     spans: list[Span] = []
     wrong = 0
     for group in _groups(_camel(document)):
-        session = _session_of(group)
+        session, service = _resource_of(group)
         for part in (*_items(group, "scopeSpans"), *_items(group, "instrumentationLibrarySpans")):
             scope = part.get("scope", part.get("instrumentationLibrary"))
             name = scope.get("name") if isinstance(scope, dict) else None
@@ -122,7 +122,7 @@ def convert(document: Any) -> tuple[list[Span], int]:
                 try:
                     if not isinstance(item.get("status"), dict):
                         item = {**item, "status": None}  # says nothing, and is no reason to lose the span
-                    made = _span(msgspec.convert(_without_nulls(item), _Span), str(name or ""))
+                    made = _span(msgspec.convert(_without_nulls(item), _Span), str(name or ""), service)
                     made.attributes = {**session, **made.attributes} if session else made.attributes
                     spans.append(made)
                 except msgspec.ValidationError:
@@ -130,11 +130,11 @@ def convert(document: Any) -> tuple[list[Span], int]:
     return spans, wrong
 
 
-def _session_of(group: dict[str, Any]) -> dict[str, Any]:
+def _resource_of(group: dict[str, Any]) -> tuple[dict[str, Any], str]:
     try:
-        return _session(msgspec.convert(_without_nulls(group.get("resource")), _Resource))
+        return _told(msgspec.convert(_without_nulls(group.get("resource")), _Resource))
     except msgspec.ValidationError:
-        return {}
+        return {}, ""
 
 
 def _groups(document: Any) -> list[dict[str, Any]]:
@@ -172,22 +172,22 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _spans(group: _ResourceSpans) -> Iterator[Span]:
-    session = _session(group.resource)
+    session, service = _told(group.resource)
     for part in (*(group.scopeSpans or ()), *(group.instrumentationLibrarySpans or ())):
         name = (part.scope.name or "") if part.scope is not None else ""
         for span in part.spans or ():
-            made = _span(span, name)
+            made = _span(span, name, service)
             made.attributes = {**session, **made.attributes} if session else made.attributes
             yield made
 
 
-def _session(resource: _Resource | None) -> dict[str, Any]:
-    """The session, where a whole process is one and says so once for all of its spans."""
-    pairs = (resource.attributes or ()) if resource is not None else ()
-    return _attributes([pair for pair in pairs if pair.key == "session.id"])
+def _told(resource: _Resource | None) -> tuple[dict[str, Any], str]:
+    """What a process says once for all of its spans: the session, where it is one, and its own name."""
+    held = _attributes(resource.attributes) if resource is not None else {}
+    return {key: held[key] for key in ("session.id",) if key in held}, service_name(held)
 
 
-def _span(span: _Span, scope: str) -> Span:
+def _span(span: _Span, scope: str, service: str) -> Span:
     status = span.status
     error = None
     if status is not None and status.code in (2, "STATUS_CODE_ERROR", "ERROR"):
@@ -207,6 +207,7 @@ def _span(span: _Span, scope: str) -> Span:
         links=[span_id(link.spanId) for link in span.links] if span.links else (),
         scope=scope,
         error=error,
+        service=service,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from counterpoint.adapters._spans import Span
+from counterpoint.adapters._spans import Span, service_name
 from counterpoint.errors import MissingExtra
 
 try:
@@ -75,9 +75,10 @@ def decode(data: bytes) -> tuple[list[Span], int]:
     for group in message.resource_spans:
         held = reader.attributes(group.resource.attributes)
         session = {key: held[key] for key in ("session.id",) if key in held}
+        service = service_name(held)
         for part in group.scope_spans:
             scope = _text(part.scope.name)
-            made = [reader.span(span, scope) for span in part.spans]
+            made = [reader.span(span, scope, service) for span in part.spans]
             if session:
                 for span in made:
                     span.attributes = {**session, **span.attributes}
@@ -91,7 +92,7 @@ class _Reader:
     def __init__(self) -> None:
         self.wrong = 0
 
-    def span(self, span: Any, scope: str) -> Span:
+    def span(self, span: Any, scope: str, service: str) -> Span:
         status = span.status
         events = span.events
         links = span.links
@@ -109,6 +110,7 @@ class _Reader:
             links=[_id(link.span_id) for link in links] if links else (),
             scope=scope,
             error=(_text(status.message) or "error") if status.code == 2 else None,
+            service=service,
         )
 
     def attributes(self, pairs: Iterable[bytes]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ end, its parent or its place in the file put it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from counterpoint.adapters._messages import Chat, as_text, chats
 from counterpoint.trace import Usage
 
-__all__ = ["Reading", "Span", "Tree", "prompt", "results"]
+__all__ = ["Reading", "Span", "Tree", "prompt", "results", "service_name"]
 
 
 class Span(Struct, gc=False):
@@ -45,6 +45,8 @@ class Span(Struct, gc=False):
     scope: str = ""
     """Name of the instrumentation."""
     error: str | None = None
+    service: str = ""
+    """Name of the program that it is of, where that has one."""
 
 
 class Reading(Struct, gc=False):
@@ -90,6 +92,16 @@ class Reading(Struct, gc=False):
 
 
 Dialect = Callable[[Span], "Reading | None"]
+
+
+def service_name(resource: Mapping[str, Any]) -> str:
+    """``service.name`` among the attributes of a resource; empty for what an SDK puts where none is set.
+
+    >>> service_name({"service.name": "desk-b"}), service_name({"service.name": "unknown_service:python"})
+    ('desk-b', '')
+    """
+    name = resource.get("service.name")
+    return name if isinstance(name, str) and not name.startswith("unknown_service") else ""
 
 
 class Tree:

@@ -17,7 +17,7 @@ from typing import Any
 from counterpoint.adapters._otlp import nanoseconds, span_id, trace_id
 from counterpoint.adapters._runs import traces
 from counterpoint.adapters._source import opening, records
-from counterpoint.adapters._spans import Span
+from counterpoint.adapters._spans import Span, service_name
 from counterpoint.adapters.dialects import ATTRIBUTES
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
@@ -108,6 +108,7 @@ def _span(item: dict[str, Any]) -> Span:
             for link in _objects(item.get("links"))
         ],
         scope=str(scope.get("name") or "") if isinstance(scope, dict) else "",
+        service=service_name(of_process),
         error=error,
     )
 

@@ -1,4 +1,4 @@
-"""Which framework a run is of, and its session: facts that spans of any convention hold."""
+"""Which framework and service a run is of, and its session: facts that spans of any convention hold."""
 
 from __future__ import annotations
 
@@ -53,6 +53,9 @@ def facts(tree: Tree) -> dict[str, Any]:
     session = next((labels[key] for key in _SESSION if key in labels), None)
     if session is not None:
         labels["session.id"] = session
+    service = next((span.service for span in tree.spans if span.service), "")
+    if service:
+        labels["service.name"] = service
     return {"system": _system(tree), "labels": labels}
 
 
