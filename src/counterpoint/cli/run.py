@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from counterpoint.cli import options
-from counterpoint.cli.output import choose, console, say, say_some, write_text
+from counterpoint.cli.output import choose, console, say, write_text
 from counterpoint.cli.run_models import choose_models, in_process
+from counterpoint.cli.run_progress import bar, finish
 from counterpoint.cli.score import FORMATS, show
-from counterpoint.errors import ModelError, UsageError
+from counterpoint.errors import UsageError
 
 if TYPE_CHECKING:
     from counterpoint.engine.jobs import Plan
-    from counterpoint.engine.local import Models, Progress, Report
+    from counterpoint.engine.local import Models, Report
     from counterpoint.models.limits import Limits
     from counterpoint.scores import Scores
 
@@ -74,7 +75,7 @@ def run(
         float | None, typer.Option("--tokens-per-minute", metavar="N", help="At most about so many tokens.")
     ] = None,
     timeout_s: Annotated[
-        float, typer.Option("--timeout", metavar="S", help="Seconds of silence that end an attempt.")
+        float, typer.Option("--timeout", metavar="S", help="Seconds in which a reply has to be there.")
     ] = 60.0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the folder.")] = False,
     dry_run: Annotated[
@@ -87,7 +88,7 @@ def run(
     embedder: options.EmbedderName = "default",
     metrics: options.Metrics = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FOLDER", help="The run folder.")
+        str | None, typer.Option("-o", "--output", metavar="FOLDER", help="The run folder.")
     ] = None,
     format: Annotated[
         str, typer.Option("--format", metavar="|".join(FORMATS), help="Form of the output.")
@@ -119,17 +120,18 @@ def run(
     }  # fmt: skip
     limits = make_limits(within)
     models = choose_models(plan, base_url=base_url, api_key_env=api_key_env, timeout_s=timeout_s)
-    if output is None:
+    if output is None or not output.strip():
         raise UsageError("a run needs a folder for its traces: -o FOLDER (or --dry-run)")
+    folder = Path(output)
     if not quiet:
         warn(plan, budget_usd)
     with programs(plan) as ready:
         report = play_all(
             ready, models, asked,
-            folder=output, resume=resume, threads=threads, limits=limits, quiet=quiet,
+            folder=folder, resume=resume, threads=threads, limits=limits, quiet=quiet,
         )  # fmt: skip
-    scores = print_scores(plan, report, metrics, profile, embedder, format, output)
-    finish(report, scores, output, quiet=quiet)
+    scores = print_scores(plan, report, metrics, profile, embedder, format, folder)
+    finish(report, scores, folder, quiet=quiet)
 
 
 def check_settings(model: str, temperature: float | None, profile: str | None, embedder: str) -> None:
@@ -288,40 +290,6 @@ def play_all(
         opened.close()
 
 
-@contextmanager
-def bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """On a terminal: questions done, rate, tokens, cost, time left. Elsewhere nothing."""
-    talk = console(stderr=True)
-    if quiet or not talk.is_terminal:
-        yield lambda progress: None
-        return
-    from rich import progress as rich
-
-    columns = (
-        rich.TextColumn("playing"), rich.BarColumn(), rich.MofNCompleteColumn(),
-        rich.TextColumn("{task.fields[told]}"), rich.TimeRemainingColumn(),
-    )  # fmt: skip
-    with rich.Progress(*columns, console=talk) as shown:
-        task = shown.add_task("playing", total=None, told="")
-        yield lambda now: shown.update(task, total=now.questions, completed=now.done, told=told(now))
-
-
-def told(now: Progress) -> str:
-    """Calls, their rate, tokens, dollars and failures on one line."""
-    import time
-
-    elapsed = max(time.monotonic() - now.started_at, 1e-9)
-    parts = [
-        f"{now.calls:,} calls ({now.asked_now / elapsed:.1f}/s)",
-        f"{now.tokens_in + now.tokens_out:,} tokens",
-    ]
-    if not now.unpriced:
-        parts.append(f"{now.cost_usd:.2f} USD")
-    if now.failed_calls:
-        parts.append(f"{now.failed_calls} failed")
-    return " · ".join(parts)
-
-
 def print_scores(
     plan: Plan,
     report: Report,
@@ -329,7 +297,7 @@ def print_scores(
     profile: str | None,
     embedder: str,
     format: str,
-    output: Path | None,
+    output: Path,
 ) -> Scores:
     """The row of Table 1, then what ``-m`` asked for; both go to ``scores.json``, too."""
     from counterpoint.evaluate import evaluate
@@ -345,8 +313,7 @@ def print_scores(
         report.traces, metrics,
         profile=profile, answers=plan.kind, embedder=embedder, run=name,
     )  # fmt: skip
-    if output is not None:
-        write_text(scores.to_json(), output / "scores.json")
+    write_text(scores.to_json(), output / "scores.json")
     model = str(plan.model["model"])
     if not report.traces and format in ("table", "md"):
         return scores
@@ -358,28 +325,3 @@ def print_scores(
     if metrics or format not in ("table", "md"):
         show(scores, format, None)
     return scores
-
-
-def finish(report: Report, scores: Scores, output: Path | None, *, quiet: bool) -> None:
-    """Tell what failed and what was used; the exit code says whether the run is whole."""
-    failures = [": ".join(filter(None, (one.trace, one.agent, one.error))) for one in report.failures]
-    if not quiet:
-        say_some(scores.warnings, "warning")
-        now = report.progress
-        cost = f"cost unknown: {now.unpriced}" if now.unpriced else f"{now.cost_usd:.4f} USD"
-        say(f"{told(now)} · {cost}" if now.unpriced else told(now))
-    for text in failures[:5]:
-        say(f"failed: {text}")
-    if len(failures) > 5:
-        say(f"failed: ... and {len(failures) - 5} more (all of them: {output}/log.jsonl)")
-    if report.stopped == "interrupted":
-        say(f"interrupted after {report.progress.done} of {report.progress.questions} questions: "
-            f"go on with --resume")  # fmt: skip
-        raise typer.Exit(130)
-    if report.stopped:
-        raise ModelError(
-            f"stopped after {report.progress.done} of {report.progress.questions} questions: "
-            f"{report.stopped} (to go on: --resume)"
-        )
-    if report.failures and not report.progress.calls:
-        raise ModelError("no call was answered: see what failed; --resume tries again")

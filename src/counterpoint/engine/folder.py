@@ -1,6 +1,6 @@
 """The folder of one run: everything needed to read it, to reproduce it and to go on with it.
 
-    config.json     what was asked for: system with its prompts and wirings, benchmark, model, versions, sittings
+    config.json     what was asked for: system with prompts and wirings, benchmark, model, versions, sittings
     log.jsonl       every reply as it came in, every failure, every start and stop; append-only
     traces.jsonl    one trace a question and seed; `counterpoint score` and all other commands read it
     scores.json     the scores of the run, as `counterpoint score --format json` writes them
