@@ -139,6 +139,8 @@ def test_limits_change_no_settings():
         ({"concurrency": 0}, "concurrency of a chat model is a number above 0, not 0"),
         ({"per_minute": -1.0}, "per_minute"),
         ({"tokens_per_minute": 0}, "tokens_per_minute"),
+        ({"per_minute": 1e-300}, "per_minute of a chat model is at least 0.001, not 1e-300"),
+        ({"tokens_per_minute": 0.0001}, "tokens_per_minute of a chat model is at least 0.001"),
         ({"budget_usd": float("nan"), "price": lambda reply: 0.0}, "budget_usd"),
         ({"budget_usd": 1.0}, "needs prices"),
     ],
@@ -182,3 +184,11 @@ def test_a_pause_that_is_broken_off_ends_the_call_before_it_was_begun():
         limits.ask(model, QUESTION, stop)
     assert len(model.requests) == 1
     assert limits.ask(model, QUESTION, lambda seconds: None).text == "7"
+
+
+def test_the_slowest_rate_is_a_pause_that_can_be_made():
+    waited = []
+    limits = Limits(tokens_per_minute=0.001)
+    for _ in range(2):
+        limits.ask(Scripted(Reply("7", tokens_in=10**12, tokens_out=1)), QUESTION, waited.append)
+    assert 0 < waited[-1] <= threading.TIMEOUT_MAX

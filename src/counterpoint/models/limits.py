@@ -40,6 +40,9 @@ from counterpoint.models._script import estimate_tokens, text_of
 
 __all__ = ["BudgetExceeded", "Limited", "Limits"]
 
+SLOWEST = 0.001
+"""Calls, or tokens, a minute: fewer is a slip of the pen, and a pause that no clock can make."""
+_RATES = ("per_minute", "tokens_per_minute")
 Price = Callable[[Reply], float | None]
 """Dollars that a reply cost; None where no price is known."""
 
@@ -67,6 +70,8 @@ class Limits:
         for name, value in given.items():
             if value is not None and not value > 0:
                 raise UsageError(f"{name} of a chat model is a number above 0, not {value!r}")
+            if value is not None and name in _RATES and value < SLOWEST:
+                raise UsageError(f"{name} of a chat model is at least {SLOWEST:g}, not {value!r}")
         if budget_usd is not None and price is None:
             raise UsageError("a budget in dollars needs prices: Limited(..., price=...)")
         self.calls = 0
@@ -135,7 +140,7 @@ class Limits:
             expected = self._tokens / self.calls if self.calls else words
             seconds = max(self._calls_pace.turn(1), self._tokens_pace.turn(expected))
         if seconds > 0:
-            wait(seconds)
+            wait(min(seconds, threading.TIMEOUT_MAX))
         return expected
 
     def _count(self, reply: Reply) -> None:
