@@ -393,6 +393,14 @@ def test_how_to_give_what_a_reason_asks_for_is_told_with_the_id_of_the_run(servi
     assert "store export" not in page(served, "/runs/b").text
 
 
+def test_the_service_that_a_run_is_of_is_told_where_it_has_a_name(serving):
+    served = serving()
+    named = trace("named", labels={"service.name": "desk-<b>"})
+    scored(served.store, named, trace("nameless"))
+    assert "Service desk-<b>" in " ".join(page(served, "/runs/named").text.split())
+    assert "Service" not in page(served, "/runs/nameless").text
+
+
 def test_a_run_of_very_many_agents_names_some(serving):
     served = serving()
     steps = [{"id": f"s{n}", "agent": f"agent number {n}", "text": "7"} for n in range(1000)]

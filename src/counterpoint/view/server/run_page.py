@@ -113,6 +113,8 @@ class _Section(Struct, frozen=True):
     """Those that metrics count."""
     agents: frozenset[str]
     """Those that metrics count."""
+    service: str = ""
+    """What the program called itself (``OTEL_SERVICE_NAME``)."""
 
 
 class _Sections:
@@ -142,6 +144,7 @@ class _Sections:
             last_word(context) or "",
             len(graph.steps),
             frozenset(graph.agent_names),
+            str(context.trace.labels.get("service.name", "")),
         )
 
 
@@ -159,6 +162,7 @@ def _head(run: Run, shown: Sequence[_Section]) -> Iterator[str]:
     facts = [
         ("State", STATES[run.state]),
         ("System", inline(run.system, 80) if run.system.strip() else "(no name)"),
+        *[("Service", inline(name, 120)) for name in dict.fromkeys(one.service for one in shown) if name][:1],
         (f"Agents ({len(run.agents):,})", _agents(run.agents)),
         ("Answer", f"<strong>{answer}</strong> ({verdict(run) or 'not graded'})"),
         ("Size", _size(run, shown)),
