@@ -151,6 +151,7 @@ def test_a_busy_server_is_asked_again_and_a_closed_connection_is_opened_again():
 
 
 def test_a_connection_that_breaks_is_made_anew(monkeypatch: Any):
+    monkeypatch.setattr(places, "AWAY_S", 600.0)  # the machine may be slow
     waits: list[float] = []
     monkeypatch.setattr(places.time, "sleep", waits.append)
     with (
@@ -173,6 +174,7 @@ def test_a_server_that_was_away_gets_what_was_said_meanwhile(monkeypatch: Any):
                 port = int(url.rpartition(":")[2])
                 back.append(stack.enter_context(answering((200, b""), (200, b""), port=port))[1])
 
+        monkeypatch.setattr(places, "AWAY_S", 600.0)  # the machine may be slow
         monkeypatch.setattr(places.time, "sleep", come_back)
         run.step("a", "one")
         run.__exit__(None, None, None)
