@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from counterpoint.errors import UsageError
-from counterpoint.store import Store, receiving
+from counterpoint.errors import CounterpointError, UsageError
+from counterpoint.store import Pruned, Store, receiving
+from counterpoint.store.pruning import Outdated, delete_runs
 
 from .conftest import keep, large, row, span, trace, trace_id
 
@@ -112,6 +113,35 @@ def test_spans_come_in_while_runs_are_pruned(store):
         thread.join()
     assert store.runs(limit=1).total >= 10
     assert store.verify() == []
+
+
+@pytest.mark.parametrize("most", [20, 1, 0])
+def test_where_the_disk_is_full_runs_go_one_by_one_or_it_is_said_what_to_do(store, monkeypatch, most):
+    store.add_spans([span(number) for number in range(1, 31)])
+
+    def delete(database: sqlite3.Connection, batch: list[Outdated]) -> Pruned:
+        if len(batch) > most:
+            raise sqlite3.OperationalError("database or disk is full")
+        return delete_runs(database, batch)
+
+    monkeypatch.setattr("counterpoint.store.store.delete_runs", delete)
+    if most:
+        assert store.prune(keep=5)[:2] == (25, 25)
+        assert store.runs().total == 5
+    else:
+        with pytest.raises(CounterpointError, match=r"the disk is full.*free up to \d+ MB") as told:
+            store.prune(keep=5)
+        assert "\n" not in str(told.value)
+        assert store.runs().total == 30
+    assert store.verify() == []
+
+
+def test_opening_a_store_writes_nothing(path, store):
+    store.add_spans([span(1)])
+    before = store.version()
+    with Store(path) as other:
+        assert other.runs().total == 1
+    assert store.version() == before
 
 
 def test_something_has_to_say_what_is_pruned(store):

@@ -29,6 +29,7 @@ from counterpoint.store.migrations import MIGRATIONS, migrate, version
 
 __all__ = [
     "BUSY_S",
+    "DiskFull",
     "Place",
     "Readers",
     "StoreFault",
@@ -56,15 +57,19 @@ class StoreFault(UsageError):
     """The file cannot be read or written, now or at all: no fault of what was to be read or written."""
 
 
+class DiskFull(StoreFault):
+    """There is no room on the disk."""
+
+
 def open_database(path: str, *, create: bool = True) -> sqlite3.Connection:
     """A connection that may write, to a file that is created and migrated where need be."""
     with told(path):
         _create(path, create)
         database = connect(path)
         try:
-            database.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-            database.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            version(database, path)  # before anything of another program's file is changed
+            if not version(database, path):  # asked before anything of another program's file is changed
+                database.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+                database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # writes: a full disk is still read
             database.execute("PRAGMA journal_mode = WAL")
             migrate(database, path)
         except BaseException:
@@ -199,7 +204,8 @@ def told(path: str) -> Iterator[None]:
     except sqlite3.Error as error:
         for sign, meaning in _FAULTS:
             if sign in str(error):
-                raise StoreFault(f"{path}: {meaning}") from None
+                kind = DiskFull if sign == "is full" else StoreFault
+                raise kind(f"{path}: {meaning}") from None
         raise StoreFault(f"{path}: the database failed: {error}") from None
 
 

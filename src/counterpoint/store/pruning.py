@@ -3,6 +3,8 @@
 Conventions
 -----------
 * Runs are deleted a few at a time and pages are given back in pieces, so that spans still come in meanwhile.
+* A full disk is what many prune for, and deleting writes to the log before it frees: where there is no
+  room the log is emptied into the file first, and the pieces are small.
 * What a run's age is counted from is its last span.
 """
 
@@ -16,6 +18,7 @@ from counterpoint.store.receiving import drop_kept
 from counterpoint.store.searching import drop_text
 
 __all__ = [
+    "FEW_PAGES",
     "Outdated",
     "Pruned",
     "compact_search",
@@ -26,6 +29,8 @@ __all__ = [
 ]
 
 PAGES = 2000
+FEW_PAGES = 50
+"""So many at a time where the disk is full: what is moved needs room in the log first."""
 MERGED_PAGES = 1000
 
 
@@ -97,9 +102,9 @@ def compact_search(database: sqlite3.Connection, *, begin: bool) -> bool:
     return database.total_changes - before >= 2
 
 
-def free_pages(database: sqlite3.Connection) -> bool:
+def free_pages(database: sqlite3.Connection, most: int = PAGES) -> bool:
     """Give some free pages back to the file system; False where none is left."""
     (left,) = database.execute("PRAGMA freelist_count").fetchone()
-    for _ in range(min(left, PAGES)):
+    for _ in range(min(left, most)):
         database.execute("PRAGMA incremental_vacuum(1)")  # one a call: sqlite3 takes one step of a pragma
-    return bool(left > PAGES)
+    return bool(left > most)

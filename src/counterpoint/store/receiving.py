@@ -210,7 +210,7 @@ def _grow(
 
 
 def fresh_id(database: sqlite3.Connection, wanted: str) -> str:
-    """``wanted``, or ``wanted~2`` and so on where a run has that id; a long one is cut, with a digest of it."""
+    """``wanted``, or ``wanted~2`` and so on where a run has that id; a long one is cut."""
     if len(wanted) > MOST_ID:
         digest = hashlib.blake2b(wanted.encode(), digest_size=8).hexdigest()
         wanted = f"{wanted[:MOST_ID]}~{digest}"

@@ -14,17 +14,18 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from counterpoint.errors import UsageError
 from counterpoint.score import Row
 from counterpoint.store import listing
-from counterpoint.store.database import Place, Readers, told
+from counterpoint.store.database import DiskFull, Place, Readers, told
 from counterpoint.store.keeping import Added, FileTrace, add, file_trace, keep
 from counterpoint.store.pruning import (
+    FEW_PAGES,
     Outdated,
     Pruned,
     compact_search,
@@ -37,10 +38,12 @@ from counterpoint.store.receiving import Receiver, arrivals
 from counterpoint.store.records import Run, Runs, Span, clean, kept, read_claim, read_row
 from counterpoint.store.verifying import problems, search_problem
 from counterpoint.store.wire import resource_spans
-from counterpoint.store.writer import Writer
+from counterpoint.store.writer import Work, Writer
 from counterpoint.trace import Trace, decode, parse_json
 
 __all__ = ["Store"]
+
+T = TypeVar("T")
 
 BATCH_BYTES = 4 * 2**20
 """Traces of files are written in pieces of about so much."""
@@ -268,11 +271,37 @@ class Store:
         if dry_run:
             return Pruned(len(chosen), sum(one.spans for one in chosen), 0)
         size = self._bytes_on_disk()
-        gone = [self._writer.do(self._deleting(chosen[at : at + 20])) for at in range(0, len(chosen), 20)]
-        if gone:
-            self._compact()
+        try:
+            gone = [part for at in range(0, len(chosen), 20) for part in self._delete(chosen[at : at + 20])]
+            if gone:
+                self._compact()
+        except DiskFull:
+            raise DiskFull(
+                f"{self.path}: the disk is full, and deleting needs some room to begin with: free up to "
+                f"{self._bytes_of_log() // 2**20 + 2} MB there (no file of the store), or stop what has the "
+                "store open and move all of its files to another disk, and prune again"
+            ) from None
         runs, spans = sum(part.runs for part in gone), sum(part.spans for part in gone)
         return Pruned(runs, spans, max(size - self._bytes_on_disk(), 0))
+
+    def _delete(self, batch: list[Outdated]) -> list[Pruned]:
+        """Delete the runs; where the disk is full, one by one."""
+        try:
+            return [self._roomy(self._deleting(batch))]
+        except DiskFull:
+            return [self._roomy(self._deleting([one])) for one in batch]
+
+    def _roomy(self, work: Work[T]) -> T:
+        """The work; where the disk is full, again after the log has given its room back."""
+        try:
+            return self._writer.do(work)
+        except DiskFull:
+            self._empty_log()
+            return self._writer.do(work)
+
+    def _empty_log(self) -> None:
+        with told(self.path), closing(self._place.connect()) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _deleting(self, batch: list[Outdated]) -> Callable[[sqlite3.Connection], Pruned]:
         def work(database: sqlite3.Connection) -> Pruned:
@@ -288,18 +317,25 @@ class Store:
             self._receiver.forget()
             delete_envelopes(database)
 
-        self._writer.do(work)
-        more = self._writer.do(lambda database: compact_search(database, begin=True))
-        while more:
-            more = self._writer.do(lambda database: compact_search(database, begin=False))
-        while self._writer.do(free_pages):
-            pass
-        with told(self.path), closing(self._place.connect()) as database:
-            database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        self._roomy(work)
+        with suppress(DiskFull):  # the index gets smaller by the next time
+            more = self._roomy(lambda database: compact_search(database, begin=True))
+            while more:
+                more = self._roomy(lambda database: compact_search(database, begin=False))
+        try:
+            while self._roomy(free_pages):
+                pass
+        except DiskFull:
+            while self._roomy(lambda database: free_pages(database, FEW_PAGES)):
+                pass
+        self._empty_log()
 
     def _bytes_on_disk(self) -> int:
-        files = [Path(self.path), Path(f"{self.path}-wal")]
-        return sum(file.stat().st_size for file in files if file.exists())
+        return Path(self.path).stat().st_size + self._bytes_of_log()
+
+    def _bytes_of_log(self) -> int:
+        log = Path(f"{self.path}-wal")
+        return log.stat().st_size if log.exists() else 0
 
     def verify(self) -> list[str]:
         """What is wrong in the file, a line each; empty where nothing is.
