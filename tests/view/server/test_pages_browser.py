@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 
+import msgspec
 import pytest
-from pages_world import EVIL, claim, evil, put, score, three_runs, trace
+from pages_world import EVIL, claim, evil, put, score, scored, three_runs, trace
 
+from counterpoint.trace import decode
 from counterpoint.view.server.layout import key_of
 
 pytestmark = pytest.mark.slow
@@ -234,6 +236,42 @@ def test_a_page_on_paper_leaves_out_what_is_for_the_screen(serving, visit):
     for one in ("header.top", "#filters", "#compare", "footer"):
         assert not page.locator(one).is_visible()
     assert page.locator("table.runs").is_visible()
+
+
+HEIGHTS = "(rows) => Math.max(...rows.map((row) => row.getBoundingClientRect().height))"
+INSIDE = """(cells) => cells.every((cell) => {
+    const box = cell.getBoundingClientRect();
+    return box.width > 0 && box.right <= innerWidth;
+})"""
+
+
+def test_the_list_has_room_in_a_window_and_shows_numbers_on_a_phone(serving, visit):
+    served = serving()
+    given = msgspec.to_builtins(trace("a", steps=6, task="How many marbles are in the bag, in the end?"))
+    given["steps"] = [step | {"agent": f"{step['agent']} of a long name"} for step in given["steps"]]
+    given["system"] = "opentelemetry.instrumentation.openai"
+    scored(served.store, decode(given), trace("b"))
+    page = visit(served.url)
+    page.set_viewport_size({"width": 1300, "height": 800})
+    assert page.evaluate("() => list.scrollWidth <= list.clientWidth")
+    assert page.locator("tbody tr").evaluate_all(HEIGHTS) <= 75
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.locator("tbody tr > :nth-child(-n+4)").evaluate_all(INSIDE)  # up to a metric
+    page = visit(served.url + "/compare?a=a&b=b")
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.locator("#metrics-h + .scroll th, #metrics-h + .scroll td").evaluate_all(INSIDE)
+
+
+def test_the_page_of_very_many_agents_and_steps_is_not_endless(serving, visit):
+    served = serving()
+    steps = [{"id": f"s{n}", "agent": f"agent number {n}", "text": "7"} for n in range(1000)]
+    put(served.store, decode({"id": "a", "steps": steps}))
+    page = visit(served.url + "/runs/a")
+    page.set_viewport_size({"width": 1300, "height": 800})
+    assert page.evaluate("() => document.documentElement.scrollHeight") <= 8000
+    page.goto(served.url + "/runs/a#t1-s1000")
+    box = page.locator("#t1-s1000").bounding_box()
+    assert 0 <= box["y"] <= 800
 
 
 def test_a_very_long_run_is_open_at_once(serving, visit):
