@@ -39,6 +39,7 @@ __all__ = [
     "json_schema",
     "plain",
     "read_scores",
+    "unread",
 ]
 
 SCHEMA = "counterpoint.scores/1"
@@ -132,6 +133,12 @@ class Scores:
             groups[None, row.metric].append(row)
         return [_summarize(system, name, rows, tasks) for (system, name), rows in groups.items() if rows]
 
+    def unread(self, metric: str, system: str | None = None) -> str:
+        """What stands beside an accuracy: ``2 of 40 unread``, see `unread`; empty beside any other metric."""
+        if not _is_accuracy(metric):
+            return ""
+        return unread(row for row in self.rows if row.metric == metric and system in (None, row.system))
+
     def to_json(self, *, keep_secrets: bool = False) -> str:
         """The published JSON form (`json_schema`), indented, as text."""
         document = {
@@ -196,7 +203,7 @@ def _summarize(
         if row.value is None:
             reasons[row.reason] = reasons.get(row.reason, 0) + 1
     base = name.partition("(")[0]
-    bounds = interval(values, proportion=base == "accuracy" and all(value in (0, 1) for value in values))
+    bounds = interval(values, proportion=_is_accuracy(name) and all(value in (0, 1) for value in values))
     low, high = (_mean_part(rows, part) if base == "forest_match" else None for part in ("low", "high"))
     return Summary(
         system=system,
@@ -212,6 +219,22 @@ def _summarize(
         low=low,
         high=high,
     )
+
+
+def unread(rows: Iterable[Row]) -> str:
+    """How many final answers nobody could read, of the rows of an accuracy, which counts them as wrong.
+
+    >>> row = Row("", "t", "", "accuracy", 0.0, parts={"unparsed": 1})
+    >>> unread([row]), unread([])
+    ('1 of 1 unread', '')
+    """
+    found = [row.parts["unparsed"] for row in rows if "unparsed" in row.parts]
+    missing = sum(map(int, found))
+    return f"{missing} of {len(found)} unread" if missing else ""
+
+
+def _is_accuracy(metric: str) -> bool:
+    return metric.partition("(")[0] == "accuracy"
 
 
 def _mean_part(rows: list[Row], part: str) -> float | None:

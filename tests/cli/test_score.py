@@ -2,6 +2,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -222,3 +223,28 @@ def test_the_demo_shows_equal_accuracy_and_unequal_waste(run: Run):
     assert means["panel", "accuracy"] == means["echo", "accuracy"]
     assert means["panel", "ids"] > means["echo", "ids"] + 0.1
     assert means["panel", "upr"] < means["echo", "upr"] - 0.3
+
+
+def test_answers_that_nobody_could_read_stand_beside_the_accuracy(run: Run, tmp_path: Path):
+    said = {"read": ("The answer is 7.", "The answer is 8."), "lost": ("The answer is 7.", "I give up.")}
+    for name, texts in said.items():
+        told = [
+            {
+                "id": f"q{n}",
+                "system": "s",
+                "gold": "7",
+                "task": f"q{n}?",
+                "steps": [{"id": "a", "agent": "A", "text": text}],
+            }
+            for n, text in enumerate(texts)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told))
+    read, lost = tmp_path / "read.jsonl", tmp_path / "lost.jsonl"
+    assert re.search(r"accuracy ↑ +0\.500.* 1 of 2 unread", run("score", lost, "-m", "accuracy").out)
+    assert "| 0.500 (1 of 2 unread) |" in run("score", lost, "-m", "accuracy", "--format", "md").out
+    assert "unread" not in run("score", read, "-m", "accuracy").out
+    compared = run("compare", read, lost, "-m", "accuracy").out
+    assert (
+        f"warning: {lost}: accuracy counts final answers that could not be read as wrong: 1 of 2" in compared
+    )
+    assert compared.count("could not be read") == 1

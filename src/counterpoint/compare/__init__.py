@@ -89,7 +89,7 @@ def compare(
             ComparedSide(side.label, side.source, side.system, len(side.tasks), len(side.by_task))
             for side in sides
         ],
-        warnings=list(dict.fromkeys([*_left_out(found, sides), *_undefined(drafted)])),
+        warnings=list(dict.fromkeys([*_left_out(found, sides), *_undefined(drafted), *_unread(sides)])),
         tests=tests,
         level=level,
     )
@@ -148,3 +148,10 @@ def _undefined(drafted: Sequence[Draft]) -> Iterator[str]:
         if draft.undefined and draft.n:
             tasks = draft.n + draft.undefined
             yield f"{draft.metric}: {draft.undefined} of {tasks} tasks left out, {draft.why_undefined}"
+
+
+def _unread(sides: Sequence[Side]) -> Iterator[str]:
+    told = "accuracy counts final answers that could not be read as wrong"
+    for side in sides:
+        if side.unread:
+            yield f"{side.label}: {told}: {side.unread}"

@@ -12,7 +12,7 @@ import numpy as np
 
 from counterpoint.errors import UsageError
 from counterpoint.score import Row
-from counterpoint.scores import TraceInfo
+from counterpoint.scores import TraceInfo, unread
 from counterpoint.stats.sample import Floats
 
 __all__ = ["Scored", "Side", "check_signatures", "labels", "sides_of"]
@@ -42,6 +42,8 @@ class Side:
     signatures: dict[str, Mapping[str, Any]]
     reasons: dict[str, dict[str, int]]
     """Metric to why it is undefined, with counts."""
+    unread: str = ""
+    """How many final answers could not be read, which its accuracy counts as wrong; empty where none."""
     label: str = ""
     """The name that tells it from the other sides."""
 
@@ -129,6 +131,11 @@ def sides_of(scores: Scored, source: str) -> list[Side]:
             values={name: column[places] for name, column in columns.items()},
             signatures=signatures,
             reasons={name: reasons.get((system, name), {}) for name in columns},
+            unread=unread(
+                row
+                for row in scores.rows
+                if row.system == system and row.metric.partition("(")[0] == "accuracy"
+            ),
         )
         for system, places in members.items()
     ]

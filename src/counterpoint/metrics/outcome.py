@@ -228,7 +228,9 @@ def _accuracy(context: Context) -> Score:
     correct = run_correct(context)
     if correct is None:
         return Score.undefined(NO_GOLD)
-    return Score(float(correct))
+    if not (context.trace.gold or "").strip():
+        return Score(float(correct))  # graded by other means than an answer
+    return Score(float(correct), {"unparsed": int(not correct and run_answer(context) is None)})
 
 
 def _unparsed(context: Context) -> Score:

@@ -54,7 +54,7 @@ def summary(scores: Scores, *, keep_secrets: bool = False, width: int = 120) -> 
     parts: list[RenderableType] = []
     beside = max(1, (width - LABEL_WIDTH) // COLUMN_WIDTH)
     for start in range(0, len(systems), beside):
-        parts.append(_table(entries, systems[start : start + beside], counts, scores.metrics))
+        parts.append(_table(entries, systems[start : start + beside], counts, scores))
         parts.append(Text())
     parts.extend(_reasons(entries))
     parts.append(Text(_signature(scores), style="dim"))
@@ -63,7 +63,7 @@ def summary(scores: Scores, *, keep_secrets: bool = False, width: int = 120) -> 
 
 
 def _table(
-    entries: list[Summary], systems: list[str | None], counts: dict[str | None, int], metrics: list[str]
+    entries: list[Summary], systems: list[str | None], counts: dict[str | None, int], scores: Scores
 ) -> Table:
     known = {(entry.system, entry.metric): entry for entry in entries}
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
@@ -71,14 +71,14 @@ def _table(
     for system in systems:
         name = "all" if system is None else _line(system) or "(no name)"
         table.add_column(Text(f"{name}  n={counts.get(system, 0)}"), overflow="fold")
-    for name in metrics:
+    for name in scores.metrics:
         label = f"{name} {arrow(name)}"
-        cells = [_cell(known.get((system, name))) for system in systems]
+        cells = [_cell(known.get((system, name)), scores.unread(name, system)) for system in systems]
         table.add_row(Text(label), *cells)
     return table
 
 
-def _cell(entry: Summary | None) -> Text:
+def _cell(entry: Summary | None, beside: str) -> Text:
     if entry is None:
         return Text("")
     cell = Text(number(entry.mean, entry.metric))
@@ -86,6 +86,8 @@ def _cell(entry: Summary | None) -> Text:
         cell.append(f"  {bounds}", style="dim")
     if entry.undefined:
         cell.append(f"  {entry.undefined} undefined", style="yellow")
+    if beside:
+        cell.append(f"  {beside}", style="yellow")
     return cell
 
 

@@ -58,10 +58,11 @@ def markdown(scores: Scores, *, keep_secrets: bool = False) -> str:
     ]
     for entry in scores.summary():
         record = Summary(**plain(entry, keep_secrets=keep_secrets))
+        beside = scores.unread(entry.metric, entry.system)
         cells = (
             "**all**" if record.system is None else escape_markdown(record.system) or "(no name)",
             f"{escape_markdown(record.metric)} {arrow(record.metric)}".strip(),
-            number(record.mean, record.metric),
+            f"{number(record.mean, record.metric)} {f'({beside})' if beside else ''}".strip(),
             interval_text(record),
             str(record.n),
             str(record.undefined),
