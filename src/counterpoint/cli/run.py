@@ -210,13 +210,15 @@ def warn(plan: Plan, budget_usd: float | None) -> None:
 def make_limits(within: dict[str, Any]) -> Limits:
     """Rates and budgets as the options say; a UsageError names one that cannot be."""
     from counterpoint.engine.local import dollars
-    from counterpoint.models.limits import Limits
+    from counterpoint.models.limits import SLOWEST, Limits
 
     options = {"per_minute": "--requests-per-minute"}
     for name, value in within.items():
+        option = options.get(name, "--" + name.replace("_", "-"))
         if value is not None and not 0 < value < float("inf"):
-            option = options.get(name, "--" + name.replace("_", "-"))
             raise UsageError(f"{option} is a number above 0, not {value:g}")
+        if value is not None and name.endswith("per_minute") and value < SLOWEST:
+            raise UsageError(f"{option} is at least {SLOWEST:g}, not {value:g}")
     return Limits(**within, price=dollars)
 
 
