@@ -1,0 +1,32 @@
+"""What the engine adds to a call, in processor time: what the disk and other programs take does not count."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from counterpoint.benchmarks import gsm8k
+from counterpoint.contracts import Example, Reply
+from counterpoint.engine.folder import RunFolder
+from counterpoint.engine.jobs import Plan
+from counterpoint.engine.local import run
+from counterpoint.runtime.systems import system
+
+REPLY = Reply("We add what is given and check it. " * 20 + "The answer is 7.", 900, 275, "m", "stop")
+
+
+def milliseconds_a_call(path: Path, questions: int) -> float:
+    examples = [Example(f"q{number}", f"What is {number} + 7?", "7") for number in range(questions)]
+    plan = Plan(gsm8k, "gsm8k", examples, system("chain(rounds=1)"), {"model": "m"})
+    folder = RunFolder(path, plan.config(), resume=False)
+    begun = time.process_time()
+    report = run(plan, folder, lambda seed, wait: lambda messages: REPLY, threads=32)
+    took = time.process_time() - begun
+    folder.close()
+    assert report.progress.calls == 5 * questions
+    return 1000 * took / report.progress.calls
+
+
+def test_a_call_takes_at_most_two_milliseconds_of_the_processor_at_32_threads(tmp_path):
+    milliseconds_a_call(tmp_path / "warm", 8)
+    assert milliseconds_a_call(tmp_path / "timed", 160) <= 2
