@@ -157,6 +157,18 @@ def test_a_refusal_is_named_and_shown_to_nobody():
     assert trace.steps[1].heard == ()
 
 
+def test_replies_that_were_cut_at_the_limit_on_tokens_are_named_in_the_trace():
+    def reply(messages):
+        who = messages[0]["content"]
+        return Reply("So 3 + 4 i", finish_reason="stop" if who == "You are B." else "length")
+
+    trace = discussed(reply, topology("chain")(3, 1, 0), Refer())
+    told = "replies of 3 steps were cut at the limit on tokens (--max-tokens): 0.A, 0.C, 0.FinalRefer"
+    assert trace.warnings == (told,)
+    assert decode(parse_json(encode(trace))[0]).warnings == (told,)
+    assert discussed(says(), topology("chain")(3, 1, 0)).warnings == ()
+
+
 def test_a_silent_agent_is_asked_nothing_and_heard_by_nobody():
     wiring = topology("mesh")(3, 2, 0)
     wiring.speaks[1, 0] = False

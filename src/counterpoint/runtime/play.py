@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -88,6 +88,8 @@ class Task:
     """The answer that a team's last word gives, read as the benchmark does."""
     same: Callable[[str, str], bool] = str.__eq__
     """Whether two answers are one."""
+    cut: list[str] = field(default_factory=list)
+    """Steps some of whose replies ended at the limit on tokens; filled as the discussion goes on."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,12 @@ def play(
         answer=found.answer,
         correct=bool(benchmark.grade(found.answer, example)),
         labels=labels,
+        warnings=(_told_cut(task.cut),) if task.cut else (),
     )
+
+
+def _told_cut(steps: Sequence[str]) -> str:
+    return f"replies of {len(steps)} steps were cut at the limit on tokens (--max-tokens): {', '.join(steps)}"
 
 
 def _task(example: Example, benchmark: Benchmark) -> Task:
@@ -184,8 +191,11 @@ def speak(agent: Agent, task: Task, heard: Mapping[str, Sequence[Step]], ask: Ch
     messages = [{"role": "system", "content": agent.system}, {"role": "user", "content": prompt}]
     turn = _Turn(agent, ask, messages)
     turn.take()
+    name = f"{number}.{agent.name}"
+    if turn.cut:
+        task.cut.append(name)
     return Step(
-        id=f"{number}.{agent.name}",
+        id=name,
         agent=agent.name,
         text=turn.text,
         role=agent.role,
@@ -292,6 +302,11 @@ class _Turn:
                 )
             )
         return ran
+
+    @property
+    def cut(self) -> bool:
+        """Whether a reply of the turn ended at the limit on tokens, and not where the model ends it."""
+        return any(reply.finish_reason == "length" for reply in self.replies)
 
     def usage(self) -> Usage | None:
         """Of all replies of the turn; None where there is none."""
