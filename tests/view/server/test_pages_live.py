@@ -8,6 +8,10 @@ import threading
 import pytest
 from pages_world import put, score, scored, three_runs, trace
 
+from counterpoint.view.server import pages
+from counterpoint.view.server.parts import Parts
+from counterpoint.view.server.run_page import run_main
+
 pytestmark = pytest.mark.slow
 
 
@@ -179,3 +183,24 @@ def test_with_a_token_a_page_is_reached_by_the_form_and_keeps_up(serving, visit)
     put(served.store, trace("b"))
     page.wait_for_selector("input[name=token]")
     page.problems[:] = [one for one in page.problems if "401" not in one]
+
+
+def test_a_page_that_rests_after_it_was_costly_catches_up_by_itself(serving, visit, monkeypatch):
+    now = [0.0]
+
+    def costly(store, run):
+        now[0] += 0.5
+        return run_main(store, run)
+
+    monkeypatch.setattr(pages, "run_main", costly)
+    monkeypatch.setattr(pages, "Parts", lambda: Parts(clock=lambda: now[0]))
+    served = serving()
+    put(served.store, trace("a"))
+    page = visit(served.url + "/runs/a")
+    page.wait_for_function("() => document.documentElement.dataset.live === 'on'")
+    score(served.store, "a")
+    page.wait_for_selector("main[data-again='2000']", state="attached")
+    assert page.locator("#metrics table").count() == 0
+    now[0] += 2
+    page.wait_for_selector("#metrics table")
+    assert page.locator("main[data-again]").count() == 0
