@@ -78,13 +78,14 @@ def test_what_was_set_is_sent_and_what_was_not_is_left_out(run: Run, data: Path,
     with scripted_server(reply) as server:
         run(*sent(server, data, tmp_path / "a", "--system", "single", "--limit", "1"))
         run(*sent(server, data, tmp_path / "b", "--system", "single", "--limit", "1",
-                  "--temperature", "0", "--max-tokens", "64", "--seeds", "2", "--threads", "1"))  # fmt: skip
+                  "--temperature", "0", "--top-p", "0.9", "--max-tokens", "64", "--seeds", "2",
+                  "--threads", "1"))  # fmt: skip
     bodies = [{name: value for name, value in request.body.items() if name != "messages"}
               for request in server.requests]  # fmt: skip
     assert bodies == [
         {"model": "m", "seed": 0},
-        {"model": "m", "seed": 0, "temperature": 0.0, "max_tokens": 64},
-        {"model": "m", "seed": 1, "temperature": 0.0, "max_tokens": 64},
+        {"model": "m", "seed": 0, "temperature": 0.0, "top_p": 0.9, "max_tokens": 64},
+        {"model": "m", "seed": 1, "temperature": 0.0, "top_p": 0.9, "max_tokens": 64},
     ]
 
 
@@ -165,6 +166,9 @@ def test_a_learned_wiring_takes_the_place_of_the_topology(run: Run, data: Path, 
         (["gsm8k", "--model", "simulate(accuracy=1)"], "did you mean 'simulated'"),
         (["gsm8k", "--model", " "], "--model is empty"),
         (["gsm8k", "--temperature", "nan"], "--temperature is a number from 0"),
+        (["gsm8k", "--top-p", "0"], "--top-p is a share above 0 and up to 1, not 0"),
+        (["gsm8k", "--model", "simulated", "--top-p", "0.9"], "--top-p: no model in this process has it"),
+        (["gsm8k", "--requests-per-minute", "1e-9"], "--requests-per-minute is at least 0.001, not 1e-09"),
         (["gsm8k", "--temperature", "-1"], "--temperature is a number from 0"),
         (["gsm8k", "-o", "never-made", "--profile", "fancy"], "--profile 'fancy' is none of"),
         (["gsm8k", "-o", "never-made", "--embedder", "hashin"], "did you mean 'hashing'"),

@@ -53,6 +53,9 @@ def run(
     temperature: Annotated[
         float | None, typer.Option("--temperature", metavar="T", help="Sent as it is; default: not sent.")
     ] = None,
+    top_p: Annotated[
+        float | None, typer.Option("--top-p", metavar="P", help="Sent as it is; default: not sent.")
+    ] = None,
     max_tokens: Annotated[
         int | None,
         typer.Option("--max-tokens", metavar="N", min=1, help="Of one reply; default: not sent."),
@@ -101,11 +104,11 @@ def run(
     choose(format, FORMATS, "--format")
     for name in metrics or ():
         metric(name)
-    check_settings(model, temperature, profile, embedder)
+    check_settings(model, temperature, top_p, profile, embedder)
     plan = make_plan(
         benchmark, data, system,
         limit=limit, rounds=rounds, seeds=seeds, wiring=wiring,
-        settings={"model": model, "temperature": temperature, "max_tokens": max_tokens},
+        settings={"model": model, "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens},
     )  # fmt: skip
     if dry_run:
         tell_estimate(plan, format)
@@ -134,7 +137,9 @@ def run(
     finish(report, scores, folder, quiet=quiet)
 
 
-def check_settings(model: str, temperature: float | None, profile: str | None, embedder: str) -> None:
+def check_settings(
+    model: str, temperature: float | None, top_p: float | None, profile: str | None, embedder: str
+) -> None:
     """A UsageError where scoring would fail after the run was paid for, or a setting cannot be sent."""
     from math import isfinite
 
@@ -145,6 +150,8 @@ def check_settings(model: str, temperature: float | None, profile: str | None, e
         raise UsageError("--model is empty: name the model at the endpoint")
     if temperature is not None and not (isfinite(temperature) and temperature >= 0):
         raise UsageError(f"--temperature is a number from 0, not {temperature:g}")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise UsageError(f"--top-p is a share above 0 and up to 1, not {top_p:g}")
     if profile is not None:
         choose(profile, PROFILES, "--profile")
     if embedder != "default":

@@ -39,6 +39,8 @@ def choose_models(plan: Plan, *, base_url: str, api_key_env: str, timeout_s: flo
     if not in_process(text):
         return _http(plan, base_url, api_key_env, timeout_s)
     name, given = _parsed(text)
+    if "top_p" in plan.model:
+        raise UsageError("--top-p: no model in this process has it")
     if name == "chat_local":
         return _local(plan, given)
     from counterpoint.models.simulated import Simulated
@@ -95,6 +97,7 @@ def _http(plan: Plan, base_url: str, api_key_env: str, timeout_s: float) -> Mode
         api_key_env=api_key_env,
         temperature=plan.model.get("temperature"),
         max_tokens=plan.model.get("max_tokens"),
+        extra={name: plan.model[name] for name in ("top_p",) if name in plan.model},
         timeout_s=timeout_s,
     )
 
