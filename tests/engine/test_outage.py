@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 
 from counterpoint.benchmarks import gsm8k
-from counterpoint.contracts import ChatModel, Example, Reply
+from counterpoint.contracts import ChatModel, Context, Example, Reply
 from counterpoint.engine.folder import RunFolder
 from counterpoint.engine.jobs import Plan
 from counterpoint.engine.local import Report, run
 from counterpoint.errors import ModelError, ModelUnavailable, UsageError
 from counterpoint.evaluate import FAILED, evaluate
+from counterpoint.graph import CollaborationGraph
+from counterpoint.metrics.outcome import run_correct
 from counterpoint.models.limits import Limits
 from counterpoint.runtime.systems import system
 
@@ -102,6 +104,7 @@ def test_a_question_whose_calls_failed_is_scored_neither_right_nor_wrong(tmp_pat
     (failed,) = [trace for trace in report.traces if trace.labels.get("failed_calls")]
     assert failed.id == "q2"
     assert failed.correct is None
+    assert run_correct(Context(failed, CollaborationGraph(failed))) is None
     assert failed.warnings == ("1 of 3 calls failed: not scored before --resume has played it again",)
     scores = evaluate(report.traces, ["accuracy", "tokens_in"])
     accuracy, tokens = (entry for entry in scores.summary() if entry.system is None)

@@ -31,7 +31,7 @@ from typing import Any
 from counterpoint.answers import infer_kind, read_answer, read_options, same_answer
 from counterpoint.contracts import Context, Metric
 from counterpoint.score import Score
-from counterpoint.trace import Step, Trace, Usage
+from counterpoint.trace import Step, Trace, Usage, failed_calls
 
 __all__ = [
     "ACCURACY",
@@ -197,12 +197,14 @@ def last_word(context: Context) -> str | None:
 
 
 def run_correct(context: Context) -> bool | None:
-    """Whether the run is right; None where neither grade nor gold answer is known."""
+    """Whether the run is right; None where neither grade nor gold answer is known, or calls failed."""
     return context.once("run_correct", lambda: _run_correct(context))
 
 
 def _run_correct(context: Context) -> bool | None:
     trace = context.trace
+    if failed_calls(trace):
+        return None
     graded_anew = (context.gold_given or context.regrade) and trace.gold is not None
     if trace.correct is not None and not graded_anew:
         return trace.correct
