@@ -246,8 +246,8 @@ def how_to_give(entries: Iterable[Summary], run_ids: Sequence[str]) -> str:
     export = f"counterpoint store export -o run.jsonl {ids}"
     return (
         '<p class="note">An option that a reason names, as <code>--gold FILE</code>, is given to a run that '
-        "is here by these two lines; new runs bring a gold answer along with "
-        "<code>cp.record(..., gold=...)</code>.</p>\n"
+        "is here by these two lines, the first with <code>--store FILE</code> as the server has it; new "
+        "runs bring a gold answer along with <code>cp.record(..., gold=...)</code>.</p>\n"
         f'<pre tabindex="0" aria-label="Two commands">{escaped(export)}\n'
         "counterpoint score run.jsonl --gold FILE</pre>"
     )
