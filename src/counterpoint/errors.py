@@ -41,7 +41,7 @@ class ModelError(CounterpointError, RuntimeError):
 
 
 class ModelUnavailable(ModelError):
-    """An endpoint that will answer no further call either: key refused, nothing left to spend, a long pause."""
+    """An endpoint that will answer no further call: key refused, nothing left to spend, a long pause."""
 
 
 class BudgetExceeded(CounterpointError):
