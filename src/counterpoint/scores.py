@@ -22,10 +22,10 @@ import msgspec
 from msgspec import Struct
 
 from counterpoint.errors import MissingExtra, UsageError
+from counterpoint.json_text import parse_json
 from counterpoint.score import Row
 from counterpoint.secrets import mask
 from counterpoint.stats import interval
-from counterpoint.trace import parse_json
 
 if TYPE_CHECKING:
     import pandas

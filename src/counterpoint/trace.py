@@ -22,9 +22,6 @@ Required are ``id`` and ``steps`` with ``id``, ``agent`` and ``text``; all else 
 from __future__ import annotations
 
 import hashlib
-import json
-import math
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
@@ -33,6 +30,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from counterpoint.errors import TraceError
+from counterpoint.json_text import mend
 from counterpoint.secrets import mask_value
 
 __all__ = [
@@ -48,8 +46,6 @@ __all__ = [
     "decode",
     "encode",
     "json_schema",
-    "parse_json",
-    "parse_shallow",
     "seed",
     "select_agents",
     "task_id",
@@ -57,11 +53,6 @@ __all__ = [
 ]
 
 SCHEMA = "counterpoint.trace/1"
-
-DEEPEST = 200
-"""Levels of JSON that are kept of a text which is nested deeper than can be read."""
-
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
 
 Scope = Literal["within", "across"]
 Evidence = Literal["explicit", "call", "context", "broadcast", "nesting", "sequence"]
@@ -290,75 +281,6 @@ _KEYS = {
 }
 
 
-def parse_json(text: bytes | str) -> tuple[Any, list[str]]:
-    """JSON text to plain objects, and warnings for what had to be mended to read it.
-
-    Lone surrogates and bytes that are not UTF-8 become U+FFFD; NaN and infinities become null, and so does
-    what is nested deeper than can be read. Raises ValueError on anything else.
-    """
-    try:
-        return msgspec.json.decode(text), []
-    except RecursionError:
-        return parse_shallow(text)
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
-        problem = str(error)
-    mended: set[str] = set()
-    if isinstance(text, bytes):
-        text = _decoded(text, mended)
-    try:
-        value = _mend(json.loads(text), mended)
-    except RecursionError:
-        return parse_shallow(text)
-    except ValueError:
-        raise ValueError(problem) from None
-    return value, sorted(mended)
-
-
-def parse_shallow(text: bytes | str) -> tuple[Any, list[str]]:
-    """As `parse_json`, with null for the objects and arrays that stand deeper than the level `DEEPEST`."""
-    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    kept: list[bytes] = []
-    depth = start = 0
-    for match in _BRACKETS.finditer(data):
-        sign = match[0]
-        if sign in b"{[":
-            depth += 1
-            if depth == DEEPEST + 1:
-                kept += [data[start : match.start()], b"null"]
-        elif sign in b"]}":
-            if depth == DEEPEST + 1:
-                start = match.end()
-            depth -= 1
-    if depth > 0:
-        raise ValueError("JSON is nested too deeply")  # to the end of the text: nothing comes after it
-    value, mended = parse_json(b"".join([*kept, data[start:]]))
-    return value, sorted({*mended, f"values nested more than {DEEPEST} deep were read as null"})
-
-
-def _decoded(text: bytes, mended: set[str]) -> str:
-    try:
-        return text.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        mended.add("bytes that are not UTF-8 were replaced by U+FFFD")
-        return text.decode("utf-8-sig", "replace")
-
-
-def _mend(value: Any, mended: set[str]) -> Any:
-    if isinstance(value, str):
-        clean = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        if clean != value:
-            mended.add("lone surrogates in the text were replaced by U+FFFD")
-        return clean
-    if isinstance(value, float) and not math.isfinite(value):
-        mended.add("numbers that are not finite were read as null")
-        return None
-    if isinstance(value, list):
-        return [_mend(item, mended) for item in value]
-    if isinstance(value, dict):
-        return {_mend(key, mended): _mend(item, mended) for key, item in value.items()}
-    return value
-
-
 def decode(record: Any, *, source: str = "", number: int | None = None) -> Trace:
     """A native record (parsed JSON) to a tidy Trace; raises TraceError naming what is missing or wrong."""
 
@@ -437,7 +359,7 @@ def encode(trace: Trace, *, keep_secrets: bool = False) -> bytes:
     try:
         return msgspec.json.encode({"schema": SCHEMA, **plain})
     except UnicodeEncodeError:
-        return msgspec.json.encode({"schema": SCHEMA, **_mend(plain, set())})
+        return msgspec.json.encode({"schema": SCHEMA, **mend(plain, set())})
 
 
 def json_schema() -> dict[str, Any]:

@@ -12,13 +12,14 @@ from msgspec.structs import replace
 from counterpoint.benchmarks import gsm8k
 from counterpoint.contracts import Example, Reply, Wiring
 from counterpoint.errors import GraphError, ModelError, UsageError
+from counterpoint.json_text import parse_json
 from counterpoint.models.scripted import Scripted
 from counterpoint.registry import lookup, names
 from counterpoint.runtime.play import Agent, Ran, TimedReply, play
 from counterpoint.runtime.protocols import LastWord, MajorityVote, Refer
 from counterpoint.runtime.systems import system
 from counterpoint.runtime.topologies import topology
-from counterpoint.trace import Trace, decode, encode, parse_json, tidy
+from counterpoint.trace import Trace, decode, encode, tidy
 
 QUESTION = Example("q1", "What is 3 + 4?", "7")
 TEAM = tuple(Agent(name, "solver", f"You are {name}.") for name in "ABC")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from counterpoint.adapters._chat_log import Names
-from counterpoint.trace import parse_json
+from counterpoint.json_text import parse_json
 
 __all__ = ["beside", "failure_labels", "stem"]
 

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from counterpoint.adapters._source import Record
 from counterpoint.adapters._spans import Span
 from counterpoint.errors import TraceError
-from counterpoint.trace import Step, Trace, parse_json
+from counterpoint.json_text import parse_json
+from counterpoint.trace import Step, Trace
 
 __all__ = ["ATTRIBUTE", "SCHEMA", "assembled", "from_spans"]
 

@@ -31,7 +31,8 @@ from msgspec.structs import replace
 
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
-from counterpoint.trace import Trace, parse_json
+from counterpoint.json_text import parse_json
+from counterpoint.trace import Trace
 
 __all__ = ["Opening", "Record", "each", "mentions", "open_source", "opening", "records", "source"]
 

@@ -35,7 +35,8 @@ from counterpoint.adapters._transfers import Turn, to_trace, total_usage
 from counterpoint.adapters._usage import usage_of
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
-from counterpoint.trace import Trace, Usage, parse_json
+from counterpoint.json_text import parse_json
+from counterpoint.trace import Trace, Usage
 
 __all__ = ["read", "sniff"]
 

@@ -43,7 +43,8 @@ from counterpoint.adapters._source import each, opening
 from counterpoint.adapters._transfers import Turn, to_trace
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
-from counterpoint.trace import Trace, parse_json
+from counterpoint.json_text import parse_json
+from counterpoint.trace import Trace
 
 __all__ = ["read", "sniff"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from counterpoint.errors import UsageError
-from counterpoint.trace import parse_json
+from counterpoint.json_text import parse_json
 
 __all__ = ["read_gold"]
 

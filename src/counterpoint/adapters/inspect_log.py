@@ -34,7 +34,8 @@ from counterpoint.adapters._source import MAX_BYTES, opening, records
 from counterpoint.adapters._transcript import Transcript, reading_of
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
-from counterpoint.trace import Trace, parse_json
+from counterpoint.json_text import parse_json
+from counterpoint.trace import Trace
 
 __all__ = ["read", "sniff"]
 

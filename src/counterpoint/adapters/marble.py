@@ -54,7 +54,8 @@ from counterpoint.adapters._source import each, mentions, opening
 from counterpoint.adapters._transfers import Message, Turn, add_context, to_trace
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
-from counterpoint.trace import Call, Trace, parse_json
+from counterpoint.json_text import parse_json
+from counterpoint.trace import Call, Trace
 
 __all__ = ["read", "sniff"]
 

@@ -21,7 +21,8 @@ from counterpoint.adapters._spans import Span, service_name
 from counterpoint.adapters.dialects import ATTRIBUTES
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
-from counterpoint.trace import Trace, parse_json
+from counterpoint.json_text import parse_json
+from counterpoint.trace import Trace
 
 __all__ = ["read", "sniff"]
 

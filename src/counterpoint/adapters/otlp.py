@@ -27,7 +27,8 @@ from counterpoint.adapters._spans import Span
 from counterpoint.adapters.dialects import ATTRIBUTES
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
-from counterpoint.trace import Trace, parse_json, parse_shallow
+from counterpoint.json_text import parse_json, parse_shallow
+from counterpoint.trace import Trace
 
 __all__ = ["read", "sniff"]
 

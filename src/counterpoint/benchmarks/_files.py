@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from counterpoint.contracts import Example
 from counterpoint.errors import MissingExtra, ModelError, UsageError
-from counterpoint.trace import parse_json
+from counterpoint.json_text import parse_json
 
 __all__ = [
     "Record",

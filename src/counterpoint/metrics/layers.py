@@ -36,13 +36,14 @@ from numpy.typing import NDArray
 
 from counterpoint.contracts import Context, Metric
 from counterpoint.errors import UsageError
+from counterpoint.json_text import parse_json
 from counterpoint.metrics import redundancy
 from counterpoint.metrics.near import WINDOW, clusters, codes, nearest_earlier, said, said_texts, unit_rows
 from counterpoint.metrics.redundancy import NEAR
 from counterpoint.metrics.repetition import lines
 from counterpoint.metrics.similarity import words
 from counterpoint.score import Score
-from counterpoint.trace import Step, parse_json
+from counterpoint.trace import Step
 
 __all__ = [
     "KNOWLEDGE_DUPLICATION",

@@ -33,8 +33,8 @@ from typing import Any
 from msgspec import Struct
 
 from counterpoint.contracts import Context, Metric
+from counterpoint.json_text import parse_json
 from counterpoint.score import Score
-from counterpoint.trace import parse_json
 
 __all__ = [
     "DUPLICATED_TOKENS",

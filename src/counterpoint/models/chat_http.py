@@ -38,11 +38,11 @@ from urllib.parse import urlsplit
 
 from counterpoint.contracts import Reply
 from counterpoint.errors import ModelError, ModelUnavailable, UsageError
+from counterpoint.json_text import parse_json
 from counterpoint.models._bounded import Unbounded, bounded_client
 from counterpoint.models._encodable import encodable
 from counterpoint.models._keys import KEY_VARIABLE, key_forms, named_key
 from counterpoint.secrets import mask
-from counterpoint.trace import parse_json
 
 if TYPE_CHECKING:
     from openai import APIStatusError, OpenAI

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from counterpoint.errors import UsageError
+from counterpoint.json_text import parse_json
 from counterpoint.score import Row
 from counterpoint.store import listing
 from counterpoint.store.database import DiskFull, Place, Readers, told
@@ -39,7 +40,7 @@ from counterpoint.store.records import Run, Runs, Span, clean, kept, read_claim,
 from counterpoint.store.verifying import problems, search_problem
 from counterpoint.store.wire import resource_spans
 from counterpoint.store.writer import Work, Writer
-from counterpoint.trace import Trace, decode, parse_json
+from counterpoint.trace import Trace, decode
 
 __all__ = ["Store"]
 

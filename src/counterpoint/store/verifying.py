@@ -6,9 +6,10 @@ import sqlite3
 from collections.abc import Callable, Iterator
 
 from counterpoint.errors import TraceError
+from counterpoint.json_text import parse_json
 from counterpoint.protobuf import fields
 from counterpoint.store.wire import resource_spans
-from counterpoint.trace import decode, parse_json
+from counterpoint.trace import decode
 
 __all__ = ["problems", "search_problem"]
 
