@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterpoint.errors import TraceError
+from counterpoint.json_text import parse_json
 from counterpoint.trace import (
     Call,
     Step,
@@ -15,7 +16,6 @@ from counterpoint.trace import (
     decode,
     encode,
     json_schema,
-    parse_json,
     select_agents,
     task_id,
     tidy,
