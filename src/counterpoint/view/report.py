@@ -38,7 +38,7 @@ SHOWN = ("accuracy", "ids", "upr", "upr_uptake", "tokens_out", "cost_usd")
 STYLE = (
     ":root{color-scheme:light dark}"
     "body{font:15px/1.5 system-ui,sans-serif;max-width:1200px;margin:0 auto;padding:0 20px 60px;color:#222;"
-    "background:#fff}"
+    "background:#fff;overflow-wrap:anywhere}"
     "a{color:#005a9c}h1{font-size:26px;margin:24px 0 4px}h2{font-size:20px;margin:36px 0 8px}"
     "h3{font-size:16px;margin:0;display:inline}h4{font-size:14px;margin:18px 0 6px}"
     "h5{font-size:14px;margin:0}small{font-weight:400;color:#555}.more,.heard,.note{color:#555;margin:4px 0}"
@@ -53,10 +53,11 @@ STYLE = (
     ".pictures{display:flex;flex-wrap:wrap;gap:0 36px;align-items:flex-start}.pictures figure{max-width:100%}"
     ".long{max-height:80vh;overflow-y:auto;border:1px solid #ccc;border-radius:6px;padding-right:10px}"
     ":focus-visible{outline:3px solid #0072b2;outline-offset:2px}"
-    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}caption{text-align:left;color:#555;white-space:nowrap}"
+    "table{border-collapse:collapse;font-variant-numeric:tabular-nums;overflow-wrap:normal}"  # it scrolls
+    "caption{text-align:left;color:#555;white-space:nowrap}"
     "th,td{text-align:left;padding:4px 14px 4px 0;border-bottom:1px solid #ddd;vertical-align:top}"
     "thead th{border-bottom:2px solid #999}td small{display:block}"
-    "pre{white-space:pre-wrap;overflow-wrap:anywhere;font:13px/1.45 ui-monospace,monospace;margin:4px 0;"
+    "pre{white-space:pre-wrap;font:13px/1.45 ui-monospace,monospace;margin:4px 0;"
     "padding:8px 10px;background:#f4f5f7;border-radius:4px;max-height:420px;overflow-y:auto}"
     "details.trace{border:1px solid #ccc;border-radius:6px;padding:8px 14px;margin:10px 0}"
     "summary{cursor:pointer}code{overflow-wrap:anywhere;font-size:13px}"

@@ -262,6 +262,24 @@ def test_the_list_has_room_in_a_window_and_shows_numbers_on_a_phone(serving, vis
     assert page.locator("#metrics-h + .scroll th, #metrics-h + .scroll td").evaluate_all(INSIDE)
 
 
+def test_a_very_long_word_widens_no_page(serving, visit, tmp_path):
+    served, word = serving(), "w" * 3000
+    given = msgspec.to_builtins(trace("a", task=word, text=word, gold=word, answer=word, system=word))
+    given["steps"] = [step | {"agent": word[:-1] + step["agent"][-1]} for step in given["steps"]]
+    scored(served.store, decode(given), trace("b", system=word + "b"))
+    score(served.store, "a", decode(given | {"id": word}), error=word)
+    file = tmp_path / "report.html"
+    file.write_bytes(served.ask("GET", "/runs/a/report").body)
+    pages = ("/", f"/?q={word[:900]}&state={word}", "/?a=a", "/runs/a", f"/runs/{word}", "/compare?a=a&b=b")
+    for url in (file.as_uri(), *(served.url + path for path in pages)):
+        page = visit(url)
+        page.evaluate("() => document.querySelectorAll('details').forEach((one) => one.open = true)")
+        for width in (1300, 400):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("() => document.documentElement.scrollWidth") <= width, (url[:60], width)
+        page.problems[:] = [one for one in page.problems if "404" not in one]
+
+
 def test_the_page_of_very_many_agents_and_steps_is_not_endless(serving, visit):
     served = serving()
     steps = [{"id": f"s{n}", "agent": f"agent number {n}", "text": "7"} for n in range(1000)]
