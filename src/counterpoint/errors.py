@@ -5,7 +5,9 @@ CounterpointError
 ├── GraphError (ValueError)       an array that is not the graph it should be: a cycle, a wrong shape
 ├── TraceError                    a record or file that could not be read; the rest of the input still is
 ├── ModelError (RuntimeError)     an embedder, judge or chat model that cannot do its work
-│   └── ModelUnavailable          an endpoint that will answer no further call either
+│   ├── ModelUnavailable          an endpoint that will answer no further call either
+│   └── RequestRefused            an endpoint's answer about one request: others may be answered
+│       └── AccessRefused         the same, unless it is about every request: HTTP 403 does not say
 ├── BudgetExceeded                a further model call would go beyond what the user wants to spend
 └── MissingExtra (ImportError)    a feature whose optional packages are not installed; names the extra
 """
@@ -13,12 +15,14 @@ CounterpointError
 from __future__ import annotations
 
 __all__ = [
+    "AccessRefused",
     "BudgetExceeded",
     "CounterpointError",
     "GraphError",
     "MissingExtra",
     "ModelError",
     "ModelUnavailable",
+    "RequestRefused",
     "TraceError",
     "UsageError",
 ]
@@ -42,6 +46,14 @@ class ModelError(CounterpointError, RuntimeError):
 
 class ModelUnavailable(ModelError):
     """An endpoint that will answer no further call: key refused, nothing left to spend, a long pause."""
+
+
+class RequestRefused(ModelError):
+    """An endpoint's answer about one request: too long, filtered, not as it should be."""
+
+
+class AccessRefused(RequestRefused):
+    """A request that is forbidden: it alone (a firewall in between), or every one (a key without rights)."""
 
 
 class BudgetExceeded(CounterpointError):

@@ -53,7 +53,8 @@ class Dies:
     [
         (Fault(status=402), "the endpoint answers no further call: model 'm' at 127.0.0.1"),
         (Fault.rate_limited(300), "it asks to wait 300 s"),
-        (Fault(status=400), "10 calls in a row were not answered"),
+        (Fault(status=404), "10 calls in a row were not answered"),
+        (Fault(status=400), "10 questions in a row were refused"),
     ],
 )
 def test_an_endpoint_that_goes_bad_ends_the_run_and_its_accuracy_is_of_what_was_answered(

@@ -16,7 +16,8 @@ from counterpoint.contracts import Example, Reply
 from counterpoint.engine.estimate import REPLY_TOKENS, estimate
 from counterpoint.engine.folder import RunFolder
 from counterpoint.engine.jobs import Plan
-from counterpoint.engine.local import HOPELESS, Report, dollars, run
+from counterpoint.engine.local import Report, dollars, run
+from counterpoint.engine.patience import HOPELESS
 from counterpoint.errors import BudgetExceeded, ModelError, UsageError
 from counterpoint.models.cached import Cached
 from counterpoint.models.limits import Limits

@@ -21,7 +21,14 @@ from urllib.parse import quote
 import pytest
 
 from counterpoint.contracts import Reply
-from counterpoint.errors import CounterpointError, ModelError, ModelUnavailable, UsageError
+from counterpoint.errors import (
+    AccessRefused,
+    CounterpointError,
+    ModelError,
+    ModelUnavailable,
+    RequestRefused,
+    UsageError,
+)
 from counterpoint.models import chat_http
 from counterpoint.models.chat_http import ChatHTTP
 from counterpoint.models.scripted import Fault, ScriptedServer, Turn, scripted_server
@@ -338,23 +345,32 @@ def test_a_timeout_that_cannot_be_is_named(seconds):
 
 
 @pytest.mark.parametrize(
-    ("fault", "closed"),
+    ("fault", "kind"),
     [
-        (Fault(status=401), True),
-        (Fault(status=402), True),
-        (Fault(status=403), True),
-        (Fault(status=403, body='{"error": {"message": "flagged", "metadata": {"reasons": ["x"]}}}'), False),
-        (Fault(status=429, body='{"error": {"message": "no", "code": "insufficient_quota"}}'), True),
-        (Fault.rate_limited(3600), True),
-        (Fault.rate_limited(1), False),
-        (Fault(status=400), False),
-        (Fault.server_error(), False),
+        (Fault(status=401), ModelUnavailable),
+        (Fault(status=402), ModelUnavailable),
+        (Fault(status=403), AccessRefused),
+        (
+            Fault(status=403, body='{"error": {"message": "flagged", "metadata": {"reasons": ["x"]}}}'),
+            RequestRefused,
+        ),
+        (
+            Fault(status=429, body='{"error": {"message": "no", "code": "insufficient_quota"}}'),
+            ModelUnavailable,
+        ),
+        (Fault.rate_limited(3600), ModelUnavailable),
+        (Fault.rate_limited(1), ModelError),
+        (Fault(status=400), RequestRefused),
+        (Fault(status=413), RequestRefused),
+        (Fault(status=422), RequestRefused),
+        (Fault(status=404), ModelError),
+        (Fault.server_error(), ModelError),
     ],
 )
-def test_an_endpoint_that_will_answer_no_further_call_is_told_from_one_call_that_failed(waits, fault, closed):
+def test_an_endpoint_that_will_answer_no_further_call_is_told_from_one_call_that_failed(waits, fault, kind):
     with scripted_server(fault) as server, pytest.raises(ModelError) as raised:
         asked(server, waits, retries=1)
-    assert isinstance(raised.value, ModelUnavailable) is closed
+    assert type(raised.value) is kind
 
 
 @pytest.mark.parametrize(

@@ -75,9 +75,12 @@ class RunFolder:
         self.journal = Journal(path / LOG, remedy=REMEDIES[LOG])
         self.trace_lines = self._open_traces()
         self.replies: dict[tuple[str, str], TimedReply] = {}
+        self.refused: set[str] = set()
         for number, record in enumerate(self.journal.read(), 1):
             if record.get("event") == "call":
                 self._recall(record, number)
+            elif record.get("event") == "refused":
+                self.refused.add(str(record.get("job")))
         write_json(path / CONFIG, _joined(before, config))
         self.note("resumed" if held else "started")
 
@@ -106,6 +109,12 @@ class RunFolder:
         self._append({"event": "call", "job": job, "call": call, "reply": kept})
         self.replies[job, call] = kept
         return kept
+
+    def add_refused(self, job: str) -> None:
+        """Note once that the endpoint refused a call of a job, which is played last when the run goes on."""
+        if job not in self.refused:
+            self.refused.add(job)
+            self.note("refused", job=job)
 
     def _append(self, record: dict[str, Any]) -> None:
         self.journal.append(msgspec.json.encode(record))

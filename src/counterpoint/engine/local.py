@@ -11,9 +11,10 @@ Conventions
   questions again from those replies, and asks for the rest only. At most the calls that were under way when
   it was killed, one a thread, are asked for again.
 * A question some of whose calls failed has a trace with the errors in its steps, ``labels["failed_calls"]``,
-  no grade and no scores. When a run goes on, such questions are played again, after those not yet played.
-* An endpoint that says that it answers no further call (`ModelUnavailable`), and many failures in a row
-  without one reply, end a run. Refusals and empty texts are replies.
+  no grade and no scores. When a run goes on, such questions, and those refused as the run ended, are played
+  after those not yet played.
+* An endpoint that answers no further call, and many failures in a row without one reply, end a run
+  (`counterpoint.engine.patience`). Refusals and empty texts of a model are replies.
 * A stop (Ctrl-C, an outage, a budget, ours or the model's own) lets the calls under way come in, and keeps
   them.
 """
@@ -33,7 +34,8 @@ from msgspec.structs import replace
 from counterpoint.contracts import ChatModel, Reply
 from counterpoint.engine.folder import RunFolder, call_key
 from counterpoint.engine.jobs import Job, Plan
-from counterpoint.errors import BudgetExceeded, CounterpointError, ModelError, ModelUnavailable
+from counterpoint.engine.patience import Patience
+from counterpoint.errors import BudgetExceeded, CounterpointError, ModelError, RequestRefused
 from counterpoint.metrics.outcome import price_usd
 from counterpoint.models.limits import Limits
 from counterpoint.runtime.play import TimedReply
@@ -46,8 +48,6 @@ Models = Callable[[int, Callable[[float], object]], ChatModel]
 
 SAMPLE_SEEDS = 1000
 """How far apart the seeds of repeated prompts are: seeds of a run are smaller."""
-HOPELESS = 10
-"""So many failed calls in a row, or two a thread where that is more, end a run: they would all fail."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,7 @@ class _Run:
         self.progress = Progress(questions=len(plan.jobs))
         self.stopping = threading.Event()
         self.left = False
-        self.unanswered = 0
-        self.patience = HOPELESS
+        self.patience = Patience(1, ())
         self.spent: dict[str, float] = {}
         self.broken: CounterpointError | None = None
         self.failures: dict[str, list[Failure]] = {}
@@ -162,12 +161,13 @@ class _Run:
         return self.progress.stopping
 
     def go(self, threads: int, watch: Callable[[Progress], None]) -> Report:
-        self.patience = max(HOPELESS, 2 * threads)
         jobs = {job.key: job for job in self.plan.jobs}
         done, flawed, others = self._found(jobs)
         self.progress.done = len(done)
         todo = [job for key, job in jobs.items() if key not in done]
-        self.todo = iter(sorted(todo, key=lambda job: job.key in flawed))
+        failed_before = {*flawed, *self.folder.refused}
+        self.todo = iter(sorted(todo, key=lambda job: job.key in failed_before))
+        self.patience = Patience(threads, failed_before)
         self._play_all(done, threads, watch)
         known = {**flawed, **done}
         traces = tuple(known[key] for key in jobs if key in known)
@@ -298,13 +298,12 @@ class _Run:
         try:
             timed = self.limits.ask(lambda asked: self._timed(asked, seed), messages, self._wait)
         except ModelError as error:
-            self._count_failure(error)
+            self._count_failure(job, error)
             raise
         kept = self.folder.add_reply(job.key, call, cast(TimedReply, timed))
         with self.lock:
             self.progress.add(kept, _price(kept))
             self.progress.asked_now += 1
-            self.unanswered = 0
         return kept
 
     def _timed(self, messages: Sequence[Mapping[str, Any]], seed: int) -> TimedReply:
@@ -320,18 +319,19 @@ class _Run:
         finally:
             with self.lock:
                 self.progress.under_way -= 1
+        with self.lock:  # now: the disk takes longer than many a failure
+            self.patience.answered()
         fields = {name: getattr(reply, name) for name in Reply.__dataclass_fields__}
         return TimedReply(**fields, started_at=started, ended_at=time.time())
 
-    def _count_failure(self, error: ModelError) -> None:
+    def _count_failure(self, job: Job, error: ModelError) -> None:
         with self.lock:
             self.progress.failed_calls += 1
-            self.unanswered += 1
-            unanswered = self.unanswered
-        if isinstance(error, ModelUnavailable):
-            self._stop(f"the endpoint answers no further call: {error}")
-        elif unanswered >= self.patience:
-            self._stop(f"{self.patience} calls in a row were not answered, the last one: {error}")
+            why = self.patience.failed(job.key, error)
+        if why:
+            self._stop(why)
+        if isinstance(error, RequestRefused):
+            self.folder.add_refused(job.key)
 
     def _model(self, seed: int) -> ChatModel:
         with self.lock:

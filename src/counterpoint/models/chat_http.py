@@ -15,8 +15,10 @@ What counts
 * Tried again, after waits that double and jitter and are never shorter than ``Retry-After``: HTTP 408, 409,
   429 and 5xx; refused, broken and silent connections; answers that are no chat completion.
   Not tried again: other 4xx.
-* A ModelUnavailable, for a run to stop: HTTP 401, 402, 403, an exhausted quota, a wait of more than
-  `LONGEST_WAIT_S`. A 403 that names reasons of moderation is about one prompt only.
+* A ModelUnavailable, for a run to stop: HTTP 401, 402, an exhausted quota, a wait of more than
+  `LONGEST_WAIT_S`.
+* A RequestRefused, which is about one prompt: HTTP 400, 413, 422, and a 403 that names reasons of moderation.
+  Any other 403 is an AccessRefused: a firewall's about one prompt, or a key's about all.
 * A refusal is a reply with finish reason ``refusal``; a reply cut short says so by its finish reason, too.
 * Tokens (cached and reasoning ones too) and cost are those of the attempt that succeeded, as the server says;
   what it does not say, and numbers that cannot be, are None.
@@ -37,7 +39,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from counterpoint.contracts import Reply
-from counterpoint.errors import ModelError, ModelUnavailable, UsageError
+from counterpoint.errors import AccessRefused, ModelError, ModelUnavailable, RequestRefused, UsageError
 from counterpoint.json_text import parse_json
 from counterpoint.models._bounded import Unbounded, bounded_client
 from counterpoint.models._encodable import encodable
@@ -61,7 +63,8 @@ _SHORTEST_KEY = 6
 """What stands in for a key ("none", "x") may also be a word of the message."""
 _OURS = frozenset({"messages", "model", "n", "stream"})
 _AGAIN = frozenset({408, 409, 429})
-_CLOSED = frozenset({401, 402, 403})
+_CLOSED = frozenset({401, 402})
+_ONE_REQUEST = frozenset({400, 403, 413, 422})
 
 
 @dataclass
@@ -126,8 +129,7 @@ class ChatHTTP:
             if not outcome.again or attempt >= self.retries:
                 tried = f" (tried {attempt + 1} times)" if attempt else ""
                 where = urlsplit(self.base_url).netloc
-                kind = ModelUnavailable if outcome.closed else ModelError
-                raise kind(f"model {self.model!r} at {where}: {outcome.what}{tried}")
+                raise outcome.kind(f"model {self.model!r} at {where}: {outcome.what}{tried}")
             self.wait(outcome.pause(attempt))
             attempt += 1
         return outcome
@@ -168,12 +170,16 @@ class ChatHTTP:
         if status == 404:
             what += self._hint(error.response.headers)
         if asked_s is not None and asked_s > LONGEST_WAIT_S:
-            return _Failure(f"{what}; it asks to wait {asked_s:.0f} s", again=False, closed=True)
+            return _Failure(f"{what}; it asks to wait {asked_s:.0f} s", again=False, kind=ModelUnavailable)
         details = body.get("metadata")
         moderated = isinstance(details, dict) and "reasons" in details  # as OpenRouter says it
-        if error.code == "insufficient_quota" or (status in _CLOSED and not moderated):
-            return _Failure(what, again=False, closed=True)
-        return _Failure(what, status in _AGAIN or status >= 500, asked_s)
+        kind: type[ModelError] = ModelError
+        if error.code == "insufficient_quota" or status in _CLOSED:
+            kind = ModelUnavailable
+        elif status in _ONE_REQUEST:
+            kind = AccessRefused if status == 403 and not moderated else RequestRefused
+        again = kind is ModelError and (status in _AGAIN or status >= 500)
+        return _Failure(what, again, asked_s, kind)
 
     def _quote(self, told: object) -> str:
         """What somebody else said, on one line, short, and without the key."""
@@ -198,8 +204,8 @@ class _Failure:
     """Another attempt may go better."""
     asked_s: float | None = None
     """How long the server asks to wait."""
-    closed: bool = False
-    """Further calls will fare no better."""
+    kind: type[ModelError] = ModelError
+    """The error that it is in the end: about this request, or about further calls, too."""
 
     def pause(self, attempt: int) -> float:
         """Seconds before the next attempt."""
