@@ -122,6 +122,26 @@ def test_keys_are_masked_wherever_they_stand_unless_they_are_kept(path, keep_sec
     assert (KEY.encode() in content) is keep_secrets
 
 
+@pytest.mark.parametrize("keep_secrets", [False, True])
+def test_a_key_in_an_id_is_masked_alike_in_run_trace_scores_and_claims(path, keep_secrets):
+    ids = [f"q {KEY}{end}" for end in "ab"]
+    with Store(path, keep_secrets=keep_secrets) as store:
+        runs = store.add_traces(map(trace, ids), origin="f")
+        assert runs == (ids if keep_secrets else ["q [secret:openai]", "q [secret:openai]~2"])
+        changed = [trace(ids[0]), trace(ids[1], "more")]
+        assert [one.outcome for one in store.put_traces(changed, origin="f")] == ["unchanged", "changed"]
+        for run in runs:
+            (one,) = store.traces(run)
+            store.keep(run, 2, traces=[one], rows=[row(one.id, "upr", 0.5)], claims=[{"trace": one.id}])
+            assert one.id == store.rows(run)[0].trace == store.claims(run)[0]["trace"] == run
+        store.keep(runs[0], 3, traces=[trace(ids[0])], rows=[row(ids[0], "accuracy", 1.0)])
+        assert store.traces(runs[0])[0].id == store.rows(runs[0])[0].trace == runs[0]
+        assert store.run(runs[0]).correct is True
+        assert store.verify() == []
+    content = b"".join(file.read_bytes() for file in path.parent.iterdir())
+    assert (KEY.encode() in content) is keep_secrets
+
+
 def test_a_run_is_found_by_its_service_and_the_name_of_its_recording(store):
     step = Step("a", "A", "Hi.")
     for name, labels in (

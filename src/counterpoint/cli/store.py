@@ -299,6 +299,7 @@ def add(
 ) -> None:
     """Put the traces of files into the store; a trace that is there already is not added again."""
     from counterpoint.cli.score import finish
+    from counterpoint.secrets import mask
     from counterpoint.store import Store, default_path
 
     readings = how.open(paths)
@@ -310,9 +311,9 @@ def add(
             added = opened.put_traces(_noted(reading, ids), origin=origin(reading.run))
             outcomes.update(one.outcome for one in added)
             notes += [
-                f"{name[:80]}: {_renamed(name)}: added as {one.run}"
+                f"{mask(name)[:80]}: {_renamed(name)}: added as {one.run}"
                 for name, one in zip(ids, added, strict=True)
-                if one.outcome == "new" and one.run != name
+                if one.outcome == "new" and one.run not in (name, mask(name))
             ]
             if score:
                 score_added(opened, [one.run for one in added])

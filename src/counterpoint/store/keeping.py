@@ -7,6 +7,7 @@ Conventions
   it did not change, else it takes the old one's place and is due for scoring again.
 * The same trace under the same id from another place (a copy, the folder in place of the file) is there
   already. Another trace whose id is taken gets ``~2`` behind it.
+* An id is masked like any text. What tells two ids apart that are one when masked is a hash of a few bits.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from counterpoint.secrets import mask
 from counterpoint.store.receiving import drop_kept, fresh_id
 from counterpoint.store.records import Kept, clean, kept
 from counterpoint.store.searching import put_text
@@ -42,6 +44,9 @@ class FileTrace(NamedTuple):
     """A trace of a file, ready to be written."""
 
     trace: Trace
+    """Its id is masked."""
+    name: str
+    """What it is known by, of all traces of its file."""
     kept: Kept
     digest: bytes
     """Of all but where it was read from."""
@@ -49,15 +54,20 @@ class FileTrace(NamedTuple):
 
 def file_trace(trace: Trace, *, keep_secrets: bool) -> FileTrace:
     """The trace with what tells whether it changed."""
+    name = written = clean(trace.id)
+    if not keep_secrets and (masked := mask(written)) != written:
+        # So few bits that many a value has them: whoever guesses the masked one learns next to nothing.
+        name = f"{masked}~{hashlib.blake2b(written.encode(), digest_size=3).hexdigest()}"
+        trace = replace(trace, id=masked)
     what = kept([trace], (), (), "", keep_secrets=keep_secrets)
     ((_, text),) = what.traces
     same = msgspec.json.encode(replace(msgspec.json.decode(text, type=Trace), source=""))
-    return FileTrace(trace, what, hashlib.blake2b(same, digest_size=16).digest())
+    return FileTrace(trace, name, what, hashlib.blake2b(same, digest_size=16).digest())
 
 
 def add(database: sqlite3.Connection, one: FileTrace, origin: str, *, keep_secrets: bool) -> Added:
     """A trace of a file as a run of its own, due for scoring."""
-    now, name, origin = time.time(), clean(one.trace.id), clean(origin)
+    now, name, origin = time.time(), one.name, clean(origin)
     known = database.execute(
         "SELECT key, id, digest FROM runs WHERE origin = ? AND name = ?", (origin, name)
     ).fetchone()
@@ -70,7 +80,7 @@ def add(database: sqlite3.Connection, one: FileTrace, origin: str, *, keep_secre
     if same is not None and same[2] == one.digest:
         return Added(same[1], "unchanged")
     if known is None:
-        run_id = fresh_id(database, name)
+        run_id = fresh_id(database, clean(one.trace.id))
         run = database.execute(
             "INSERT INTO runs (id, origin, name, received_at, updated_at, traces) VALUES (?, ?, ?, ?, ?, 1)",
             (run_id, origin, name, now, now),

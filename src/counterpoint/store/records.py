@@ -32,6 +32,7 @@ __all__ = [
     "read_row",
     "searched",
     "summarize",
+    "task_or_name",
 ]
 
 State = Literal["receiving", "waiting", "scored", "unreadable"]
@@ -68,7 +69,7 @@ class Run(Struct, frozen=True):
     """``otlp``, or the file it was added from."""
     system: str
     task: str
-    """Its first 2,000 characters, as of ``answer``."""
+    """Its first 2,000 characters, as of ``answer``; of a run without a task its name."""
     agents: tuple[str, ...]
     answer: str | None
     correct: bool | None
@@ -164,21 +165,21 @@ def kept(
     texts = [encode(trace, keep_secrets=keep_secrets) for trace in traces]
     plain_rows = [plain(row, keep_secrets=keep_secrets) for row in rows]
     return Kept(
-        [(clean(trace.id), text) for trace, text in zip(traces, texts, strict=True)],
+        [(_written(trace.id, keep_secrets), text) for trace, text in zip(traces, texts, strict=True)],
         [(row["trace"], row["metric"], row["value"], msgspec.json.encode(row)) for row in plain_rows],
         [msgspec.json.encode(_written(claim, keep_secrets)) for claim in claims],
         summarize(
             [msgspec.json.decode(text, type=Trace) for text in texts],
-            _accuracies(rows),
+            _accuracies(plain_rows),
             None if answer is None else str(_written(answer, keep_secrets)),
         ),
         str(_written(error, keep_secrets)),
     )
 
 
-def _accuracies(rows: Sequence[Row]) -> dict[str, float | None]:
+def _accuracies(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """Trace to its accuracy, as graded when it was scored."""
-    return {clean(row.trace): row.value for row in rows if row.metric.partition("(")[0] == "accuracy"}
+    return {row["trace"]: row["value"] for row in rows if row["metric"].partition("(")[0] == "accuracy"}
 
 
 def summarize(
@@ -205,7 +206,7 @@ def summarize(
     head = searched("\n".join(texts))
     return Summary(
         first.system,
-        first.task[:SHOWN],
+        task_or_name(first)[:SHOWN],
         msgspec.json.encode(agents).decode(),
         None if answer is None else answer[:SHOWN],
         verdicts.pop() if len(verdicts) == 1 else None,
@@ -215,6 +216,15 @@ def summarize(
         head[:SHOWN],
         "\n".join([head, *(searched(step.text) for step in steps)]),
     )
+
+
+def task_or_name(trace: Trace) -> str:
+    """What a run goes by: its task; where it has none the name that it was recorded under, its label ``run``.
+
+    >>> task_or_name(Trace("5b8a", (), labels={"run": "my-run"}))
+    'my-run'
+    """
+    return trace.task if trace.task.strip() else str(trace.labels.get("run", ""))
 
 
 def searched(text: str) -> str:
