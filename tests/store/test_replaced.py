@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +15,7 @@ import pytest
 from counterpoint.errors import CounterpointError
 from counterpoint.store import Store, StoreFault
 
-from .conftest import span, trace
+from .conftest import span, trace, trace_id
 
 
 def deleted(path: Path) -> None:
@@ -34,6 +37,10 @@ def without_log(path: Path) -> None:
     Path(f"{path}-wal").unlink()
 
 
+def emptied_log(path: Path) -> None:
+    os.truncate(f"{path}-wal", 0)
+
+
 @pytest.mark.parametrize(
     ("happens", "words"),
     [
@@ -41,6 +48,7 @@ def without_log(path: Path) -> None:
         (replaced, "another file"),
         (emptied, "was emptied"),
         (without_log, "deleted"),
+        (emptied_log, "was emptied"),
     ],
 )
 def test_a_file_that_is_gone_replaced_or_emptied_takes_no_spans(
@@ -48,7 +56,7 @@ def test_a_file_that_is_gone_replaced_or_emptied_takes_no_spans(
 ):
     store.add_spans([span(1)])
     happens(path)
-    before = sorted(path.parent.iterdir())
+    before = set(path.parent.iterdir())
     calls = (
         lambda: store.add_spans([span(2)]),
         lambda: store.add_traces([trace()], origin="file"),
@@ -60,7 +68,84 @@ def test_a_file_that_is_gone_replaced_or_emptied_takes_no_spans(
         with pytest.raises(StoreFault, match=f"(?s){words}.*restart") as told:
             call()
         assert "\n" not in str(told.value)
-    assert sorted(path.parent.iterdir()) == before
+    assert set(path.parent.iterdir()) <= before
+
+
+SCRIPT = """
+import os, signal, sys
+from counterpoint.errors import CounterpointError
+from counterpoint.store import Store
+sys.path.insert(0, sys.argv[3])
+from tests.store.conftest import span
+store = Store(sys.argv[1])
+for number in range(1, 30):
+    store.add_spans([span(number, text="x" * 200)])
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    store.add_spans([span(99)])
+except CounterpointError as error:
+    print(error, flush=True)
+sys.stdin.readline()
+if sys.argv[2] == "kill":
+    os.kill(os.getpid(), signal.SIGKILL)
+store.close()
+"""
+
+
+@pytest.mark.parametrize("ends", ["close", "kill"])
+@pytest.mark.parametrize("how", ["moved over it", "copied into the emptied file"])
+def test_a_copy_put_in_the_place_of_an_open_store_is_what_the_next_start_finds(
+    path: Path, how: str, ends: str
+):
+    copy = path.with_name("copy.db")
+    with Store(copy) as backup:
+        backup.add_spans([span(trace) for trace in range(100, 103)])
+    root = str(Path(__file__).parents[2])
+    command = [sys.executable, "-c", SCRIPT, str(path), ends, root]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdin
+        assert server.stdout
+        server.stdout.readline()
+        if how == "moved over it":
+            copy.replace(path)
+        else:
+            os.truncate(path, 0)
+        server.stdin.write("\n")
+        server.stdin.flush()
+        assert "restart" in server.stdout.readline()
+        if copy.exists():
+            shutil.copyfile(copy, path)
+        server.communicate("\n")
+    with Store(path) as store:
+        assert {run.id for run in store.runs().rows} == {trace_id(trace) for trace in range(100, 103)}
+        assert store.verify() == []
+        store.add_spans([span(200)])
+    with Store(path) as store:
+        assert store.runs().total == 4
+
+
+def test_what_a_file_that_was_moved_away_lacks_is_written_to_it(path: Path):
+    away = path.with_name("away.db")
+    with Store(path.with_name("copy.db")) as copy:
+        copy.add_spans([span(9)])
+    with Store(path) as store:
+        store.add_spans([span(1)])
+        path.rename(away)
+        path.with_name("copy.db").rename(path)
+    with Store(away) as old, Store(path) as new:
+        assert [run.id for run in old.runs().rows] == [trace_id(1)]
+        assert [run.id for run in new.runs().rows] == [trace_id(9)]
+
+
+def test_a_log_that_pruning_emptied_is_no_fault(path: Path, store: Store):
+    with Store(path) as other:
+        store.add_spans([span(1)])
+        other.prune(keep=0)
+        assert Path(f"{path}-wal").stat().st_size == 0
+        store.version()
+        store.add_spans([span(2)])
+        assert other.runs().total == 1
 
 
 def test_a_file_that_comes_back_is_used_again(path: Path, store: Store):

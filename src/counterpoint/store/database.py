@@ -7,7 +7,8 @@ Conventions
   pieces (``auto_vacuum=INCREMENTAL``), so that pruning never locks the file for long.
 * The file is readable by its owner only: it holds prompts. Only `open_database` makes one.
 * A file that is deleted, replaced or emptied under an open store is noticed before anything is acknowledged
-  (`Place`): on the disk, what is written to a deleted file is nowhere.
+  (`Place`): on the disk, what is written to a deleted file is nowhere. The log of a file that was replaced is
+  taken away, for SQLite would write it into the new one.
 * Where the file cannot be written and was closed, it is read as it is, without a log (``immutable``).
 """
 
@@ -114,15 +115,17 @@ class Place:
     def __init__(self, path: str) -> None:
         """Before the file is opened; a StoreFault where it cannot be written and not be read either."""
         self.path = path
-        self._log = f"{os.path.realpath(path)}-wal"  # SQLite puts it beside the file that a link leads to
+        real = os.path.realpath(path)  # SQLite puts its other files beside the one that a link leads to
+        self._log, self._index = f"{real}-wal", f"{real}-shm"
         self.immutable = _sealed(path, self._log)
-        self._opened: list[tuple[int, int] | None] = []
+        self._opened: dict[str, tuple[int, int] | None] = {}
+        self._lost = ""
 
     def open(self, *, create: bool) -> sqlite3.Connection:
         """The connection that writes, where that may be; the first to be opened."""
         if not self.immutable:
             database = open_database(self.path, create=create)
-            self._opened = [_identity(name) for name in self._names()]
+            self._opened = {name: _identity(name) for name in (self.path, self._log, self._index)}
             return database
         with told(self.path), closing(self.connect()) as database:
             if version(database, self.path) < len(MIGRATIONS):
@@ -136,27 +139,68 @@ class Place:
         """A further connection."""
         return connect(self.path, immutable=self.immutable)
 
-    def check(self) -> None:
-        """A StoreFault where the path is not the file that was opened: what is written now would be lost."""
+    def check(self, database: sqlite3.Connection | None = None) -> None:
+        """A StoreFault where the path is not the file that was opened: what is written now would be lost.
+
+        ``database``, a connection to the file that was opened, is in no transaction.
+        """
         if self.immutable:
             return
-        for name, opened in zip(self._names(), self._opened, strict=True):
+        if self._lost:
+            raise StoreFault(self._lost)
+        for name in (self.path, self._log):
             found = _identity(name)
-            if found == opened:
+            if found == self._opened[name]:
                 continue
             if found is None:
                 raise StoreFault(
                     f"{name}: was deleted or moved while the store was open: put it back, or restart to "
                     "begin a new one"
                 )
-            raise StoreFault(f"{name}: another file took its place: restart to use that one")
-        if not os.path.getsize(self.path):
+            self._lost = f"{name}: another file took its place: restart to use that one"
+            if name == self.path:
+                self._leave_replaced(database)
+            raise StoreFault(self._lost)
+        if not _size(self.path):
+            self._leave_emptied()
+            raise StoreFault(self._lost)
+        if database is not None and not _size(self._log) and self._lacks_frames(database):
             raise StoreFault(
-                f"{self.path}: was emptied by another program: put a copy there, or delete it, and restart"
+                f"{self._log}: was emptied by another program, and what was written last with it: restart to "
+                "go on with the rest"
             )
 
-    def _names(self) -> tuple[str, str]:
-        return self.path, self._log
+    def _leave_replaced(self, database: sqlite3.Connection | None) -> None:
+        """What is in the log goes to the file that was opened, wherever that is now."""
+        if database is not None:
+            with suppress(sqlite3.Error):
+                database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        self._delete_log()
+
+    def _leave_emptied(self) -> None:
+        self._lost = (
+            f"{self.path}: was emptied by another program: stop every program that has it open, delete "
+            f"{self._log} and {self._index} if they are there, put a copy in place, and restart"
+        )
+        if _identity(self._log) == self._opened[self._log]:
+            with suppress(OSError):
+                os.truncate(self._log, 0)  # else it is written, on closing, into what is copied there
+        self._delete_log()
+
+    def _delete_log(self) -> None:
+        """The log and its index, where they are still ours: to another file they are poison."""
+        for name in (self._log, self._index):
+            if _identity(name) == self._opened[name]:
+                with suppress(OSError):
+                    os.unlink(name)
+
+    def _lacks_frames(self, database: sqlite3.Connection) -> bool:
+        """Is there more in an empty log than nothing? Its index counts what was written to it."""
+        try:
+            ((_, frames, _),) = database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        except sqlite3.OperationalError:
+            frames = 1
+        return frames > 0 and not _size(self._log)
 
 
 def _identity(name: str) -> tuple[int, int] | None:
@@ -165,6 +209,13 @@ def _identity(name: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _size(name: str) -> int:
+    try:
+        return os.stat(name).st_size
+    except OSError:
+        return 0
 
 
 def _sealed(path: str, log: str) -> bool:
@@ -190,6 +241,7 @@ _FAULTS = (
     ("locked", "is locked by another program: end it, or try again"),
     ("readonly", "cannot be written: the file or its folder is read-only"),
     ("is full", "could not be written: the disk is full"),
+    ("disk I/O", "could not be read or written: the disk fails, or its -wal was emptied by another: restart"),
     ("no such module", "needs an SQLite with FTS5, which this Python lacks"),
     ("closed database", "the store is closed"),
     ("unable to open", "could not be opened: it is no file, or its folder cannot be written"),
@@ -242,7 +294,7 @@ class Readers:
         with told(self._path):
             database = self._take()
             try:
-                self._place.check()
+                self._place.check(database)
                 database.execute("BEGIN")
                 yield database
             finally:

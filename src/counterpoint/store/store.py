@@ -247,8 +247,12 @@ class Store:
     def version(self) -> int:
         """A number that changes with every commit, also of other processes; cheap enough to ask often."""
         with self._watch, told(self.path):
-            (version,) = self._watcher.execute("PRAGMA data_version").fetchone()
-            self._place.check()
+            try:
+                (version,) = self._watcher.execute("PRAGMA data_version").fetchone()
+            except sqlite3.OperationalError:
+                self._place.check(self._watcher)  # may know more of it
+                raise
+            self._place.check(self._watcher)
             return int(version)
 
     # --- upkeep ----------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from counterpoint.errors import CounterpointError
@@ -55,6 +56,7 @@ class Writer:
         self._writing = False
         self._bytes = 0
         self._closed = False
+        self._opened = True
         self._version = -1
 
     def do(self, work: Work[T], *, size: int = 0, refuse: bool = False) -> T:
@@ -90,6 +92,10 @@ class Writer:
             self._closed = True
             while self._writing or self._waiting:
                 self._turn.wait()
+            if self._opened:
+                self._opened = False
+                with suppress(CounterpointError):
+                    self._place.check(self._database)  # leaves no log beside another file
             self._database.close()
 
     def _drop(self, job: _Job) -> None:
@@ -146,7 +152,7 @@ class Writer:
         with told(self._path):
             if self._database.in_transaction:  # Ctrl-C came right after it began
                 self._database.execute("ROLLBACK")
-            self._place.check()
+            self._place.check(self._database)
             begin_writing(self._database)
             (version,) = self._database.execute("PRAGMA data_version").fetchone()
         if version != self._version:  # another connection wrote
@@ -160,7 +166,7 @@ class Writer:
             with told(self._path):
                 results = [job.work(database) for job in jobs]
                 database.execute("COMMIT")
-            self._place.check()  # else what is on the disk may be nowhere
+            self._place.check(database)  # else what is on the disk may be nowhere
         except BaseException:
             self._forget()
             if database.in_transaction:
