@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from counterpoint.engine.jobs import Job
 from counterpoint.models.scripted import Fault, scripted_server
 
 Run = Callable[..., Any]
@@ -91,7 +92,49 @@ def test_failures_that_pass_are_named_and_counted_beside_n(run: Run, data: Path,
     assert "(+3 failed)" in told.out
     assert "37" in told.out
     assert told.out.count("3 undefined: calls of this question failed") == 1
-    assert "3 of 40 questions are not scored, for calls of theirs failed: --resume asks again" in told.err
+    assert "3 of 40 questions failed and are not scored: --resume plays them again" in told.err
+
+
+@pytest.mark.parametrize("system", ["single", "debate(agents=2, rounds=1)"])
+def test_a_run_of_which_no_question_could_be_scored_is_no_success(
+    run: Run, data: Path, tmp_path: Path, system: str
+):
+    with scripted_server(lambda messages: Fault(status=400)) as server:
+        told = run(*words(server, data, tmp_path / "r", "--limit", 3, "--system", system))
+    assert told.code == 2
+    last = "counterpoint: no question could be scored: see what failed; --resume tries again"
+    assert told.err.splitlines()[-1] == last
+
+
+def test_a_run_half_of_whose_calls_failed_in_every_question_is_none_either(
+    run: Run, data: Path, tmp_path: Path
+):
+    numbers = count()
+    with scripted_server(lambda _: Fault(status=400) if next(numbers) % 2 else "The answer is 7.") as server:
+        system = ("--system", "debate(agents=2, rounds=1)", "--threads", 1)
+        told = run(*words(server, data, tmp_path / "r", "--limit", 3, *system))
+    assert told.code == 2
+    assert "no question could be scored" in told.err
+
+
+@pytest.mark.parametrize(("crash", "code", "row"), [((5,), 0, "| 39 (+1 failed) |"), (range(40), 2, "")])
+def test_a_play_that_an_unforeseen_error_ends_is_a_failed_question(
+    run: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crash: Any, code: int, row: str
+):
+    play = Job.play
+
+    def crashing(job: Job, ask: Any) -> Any:
+        if int(job.example.task.split()[1].rstrip(":")) in crash:
+            raise ValueError("unforeseen")
+        return play(job, ask)
+
+    monkeypatch.setattr(Job, "play", crashing)
+    with scripted_server("The answer is 7.") as server:
+        told = run(*words(server, data, tmp_path / "r", "--format", "md"))
+    assert told.code == code
+    assert row in told.out
+    assert f"{len(crash)} of 40 questions failed and are not scored" in told.err
+    assert "ValueError: unforeseen" in told.err
 
 
 def test_a_smaller_limit_leaves_the_other_traces_and_says_so(run: Run, data: Path, tmp_path: Path):

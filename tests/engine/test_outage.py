@@ -21,9 +21,11 @@ from counterpoint.evaluate import FAILED, evaluate
 from counterpoint.graph import CollaborationGraph
 from counterpoint.metrics.outcome import run_correct
 from counterpoint.models.limits import Limits
+from counterpoint.models.scripted import Scripted
 from counterpoint.runtime.systems import system
 
 SEVEN = Reply("The answer is 7.", 10, 5, "m")
+ALWAYS_SEVEN = Scripted(SEVEN)
 MANY = [Example(f"q{number}", f"What is {number} + 7?", "7") for number in range(60)]
 
 
@@ -105,7 +107,7 @@ def test_a_question_whose_calls_failed_is_scored_neither_right_nor_wrong(tmp_pat
     assert failed.id == "q2"
     assert failed.correct is None
     assert run_correct(Context(failed, CollaborationGraph(failed))) is None
-    assert failed.warnings == ("1 of 3 calls failed: not scored before --resume has played it again",)
+    assert failed.warnings == ("1 of 3 calls of this question failed: run it again with --resume",)
     scores = evaluate(report.traces, ["accuracy", "tokens_in"])
     accuracy, tokens = (entry for entry in scores.summary() if entry.system is None)
     assert (accuracy.mean, accuracy.n, accuracy.undefined) == (1.0, 3, 1)
@@ -124,6 +126,9 @@ def test_refusals_and_empty_replies_are_replies(tmp_path):
     assert [trace.correct for trace in report.traces] == [False] * 24
     assert len(report.failures) == 24
     assert evaluate(report.traces, ["accuracy"]).summary()[0].n == 24
+    seen: list[int] = []
+    again = sit(tmp_path, ALWAYS_SEVEN, count=24, resume=True, watch=lambda now: seen.append(now.done))
+    assert (set(seen), again.traces, again.progress.asked_now) == ({24}, report.traces, 0)
 
 
 def test_a_disk_that_is_full_costs_at_most_one_reply_a_thread(tmp_path, monkeypatch):

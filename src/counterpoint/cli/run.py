@@ -328,9 +328,9 @@ def print_scores(
         return scores
     if format == "table":
         shown = console()
-        shown.print(run_row.table(row, plan.benchmark_name, model, shown.width))
+        shown.print(run_row.table(row, plan.benchmark_name, model, report.crashed, width=shown.width))
     elif format == "md":
-        write_text(run_row.markdown(row, plan.benchmark_name, model), None)
+        write_text(run_row.markdown(row, plan.benchmark_name, model, report.crashed), None)
     if metrics or format not in ("table", "md"):
         show(scores, format, None)
     return scores

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["bar", "finish"]
 
-INTERRUPTED = "interrupted"
-
 
 @contextmanager
 def bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
@@ -52,6 +50,8 @@ class _Notice:
         self.given = False
 
     def __call__(self, now: Progress) -> None:
+        from counterpoint.engine.local import INTERRUPTED
+
         if now.stopping == INTERRUPTED and not self.given:
             self.given = True
             say(f"stopping: {now.under_way} calls under way are waited for; Ctrl-C again leaves them")
@@ -75,21 +75,22 @@ def told(now: Progress) -> str:
 
 def finish(report: Report, scores: Scores, output: Path, *, quiet: bool) -> None:
     """Tell what failed and what was used; the exit code says whether the run is whole."""
+    from counterpoint.engine.local import INTERRUPTED
     from counterpoint.trace import failed_calls
 
     failures = [": ".join(filter(None, (one.trace, one.agent, one.error))) for one in report.failures]
     if not quiet:
         say_some(scores.warnings, "warning")
         now = report.progress
-        cost = f"cost unknown: {now.unpriced}" if now.unpriced else f"{now.cost_usd:.4f} USD"
-        say(f"{told(now)} · {cost}" if now.unpriced else told(now))
+        say(f"{told(now)} · cost unknown: {now.unpriced}" if now.unpriced else told(now))
     for text in failures[:5]:
         say(f"failed: {text}")
     if len(failures) > 5:
         say(f"failed: ... and {len(failures) - 5} more (all of them: {output}/log.jsonl)")
-    if count := sum(bool(failed_calls(trace)) for trace in report.traces):
-        say(f"{count} of {len(report.traces)} questions are not scored, for calls of theirs failed: "
-            "--resume asks again")  # fmt: skip
+    played = len(report.traces) + report.crashed
+    failed = report.crashed + sum(bool(failed_calls(trace)) for trace in report.traces)
+    if failed:
+        say(f"{failed} of {played} questions failed and are not scored: --resume plays them again")
     if report.others and not quiet:
         say(f"{output}/traces.jsonl also holds {report.others} traces of more questions or seeds, "
             "played before: they stay, and are not in this table")  # fmt: skip
@@ -102,5 +103,5 @@ def finish(report: Report, scores: Scores, output: Path, *, quiet: bool) -> None
             f"stopped after {report.progress.done} of {report.progress.questions} questions: "
             f"{report.stopped} (to go on: --resume)"
         )
-    if report.failures and not report.progress.calls:
-        raise ModelError("no call was answered: see what failed; --resume tries again")
+    if failed == played:
+        raise ModelError("no question could be scored: see what failed; --resume tries again")

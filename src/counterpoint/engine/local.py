@@ -36,16 +36,19 @@ from counterpoint.engine.folder import RunFolder, call_key
 from counterpoint.engine.jobs import Job, Plan
 from counterpoint.engine.patience import Patience
 from counterpoint.errors import BudgetExceeded, CounterpointError, ModelError, RequestRefused
+from counterpoint.evaluate import FAILED
 from counterpoint.metrics.outcome import price_usd
 from counterpoint.models.limits import Limits
 from counterpoint.runtime.play import TimedReply
 from counterpoint.trace import Trace, Usage, failed_calls
 
-__all__ = ["Failure", "Models", "Progress", "Report", "dollars", "run"]
+__all__ = ["INTERRUPTED", "Failure", "Models", "Progress", "Report", "dollars", "run"]
 
 Models = Callable[[int, Callable[[float], object]], ChatModel]
 """``models(seed, wait)``: the chat model for a seed; ``wait(seconds)`` is how it pauses between attempts."""
 
+INTERRUPTED = "interrupted"
+"""Why a run stopped that a Ctrl-C ended."""
 SAMPLE_SEEDS = 1000
 """How far apart the seeds of repeated prompts are: seeds of a run are smaller."""
 
@@ -68,7 +71,7 @@ class Progress:
     done: int = 0
     """Questions none of whose calls failed."""
     failed: int = 0
-    """Questions some of whose calls failed in this sitting."""
+    """Questions some of whose calls failed in this sitting, or whose play did as a whole."""
     calls: int = 0
     failed_calls: int = 0
     tokens_in: int = 0
@@ -105,6 +108,8 @@ class Report:
     progress: Progress
     stopped: str = ""
     """Why the run ended before its last question; empty where it did not."""
+    crashed: int = 0
+    """Questions without a trace, for an error that is no model's ended their play."""
     others: int = 0
     """Traces in the folder of questions or seeds that this plan has not; they stay."""
 
@@ -146,6 +151,7 @@ class _Run:
         self.progress = Progress(questions=len(plan.jobs))
         self.stopping = threading.Event()
         self.left = False
+        self.crashed = 0
         self.patience = Patience(1, ())
         self.spent: dict[str, float] = {}
         self.broken: CounterpointError | None = None
@@ -177,7 +183,7 @@ class _Run:
         self.folder.note("stopped" if stopped else "finished", why=stopped, traces=len(traces))
         if self.broken is not None:
             raise self.broken
-        return Report(traces, failures, self.progress, stopped, len(others))
+        return Report(traces, failures, self.progress, stopped, self.crashed, len(others))
 
     def _found(self, jobs: Mapping[str, Job]) -> tuple[dict[str, Trace], dict[str, Trace], list[Trace]]:
         """The folder's traces: those to be kept, those to be played again, and those of other jobs.
@@ -190,7 +196,7 @@ class _Run:
         flawed: dict[str, Trace] = {}
         for key, trace in newest.items():
             if key in jobs:
-                (flawed if _errors(trace) else done)[key] = replace(trace, id=jobs[key].id)
+                (flawed if failed_calls(trace) else done)[key] = replace(trace, id=jobs[key].id)
         others = [trace for key, trace in newest.items() if key not in jobs]
         if len(done) + len(others) < len(found):
             self.folder.set_traces([*done.values(), *others])
@@ -219,7 +225,7 @@ class _Run:
                 if self.stopped:
                     self.left = True
                     return  # asked twice: leave the calls under way; the workers are daemons
-                self._stop("interrupted")
+                self._stop(INTERRUPTED)
         watch(self.progress)
 
     def _take(self, job: Job, outcome: Trace | BaseException | None, done: dict[str, Trace]) -> None:
@@ -231,6 +237,8 @@ class _Run:
                 self.progress.done += 1
             failures = [Failure(job.id, agent, error) for agent, error in _errors(outcome)]
         elif outcome is not None:
+            self.crashed += 1
+            self.progress.failed += 1
             failures = [Failure(job.id, "", f"{type(outcome).__name__}: {outcome}")]
         else:
             return
@@ -368,8 +376,8 @@ class _Asker:
             return trace
         calls = self.times.total()
         labels = {**trace.labels, "failed_calls": self.failed, "calls": calls}
-        warning = f"{self.failed} of {calls} calls failed: not scored before --resume has played it again"
-        return replace(trace, correct=None, labels=labels, warnings=(*trace.warnings, warning))
+        told = (*trace.warnings, f"{self.failed} of {calls} {FAILED}")
+        return replace(trace, correct=None, labels=labels, warnings=told)
 
 
 def dollars(reply: Reply) -> float | None:

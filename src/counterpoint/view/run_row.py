@@ -4,7 +4,8 @@ Conventions
 -----------
 * Tokens are given twice: in millions over the whole run, as the paper does, and a question on average.
 * ``unread`` is the share of runs whose final answer could not be read: they count as wrong.
-* ``n`` is without the runs whose calls failed, which are counted beside it and are in no other number.
+* ``n`` is without the runs that failed, as a whole or in some calls: they are counted beside it and are in no
+  other number.
 """
 
 from __future__ import annotations
@@ -27,12 +28,17 @@ WIDE = 110
 NOTE = "GEMMAS, Table 1: mean [95 % interval over tasks]; Ptok, Ctok: in all, and a question"
 
 
-def table(scores: Scores, benchmark: str, model: str, width: int = 120) -> RenderableType:
-    """The rows, one a system, for a terminal; each column a line of its own where it is narrow."""
+def table(
+    scores: Scores, benchmark: str, model: str, crashed: int = 0, *, width: int = 120
+) -> RenderableType:
+    """The rows, one a system, for a terminal; each column a line of its own where it is narrow.
+
+    ``crashed``: runs that failed without a trace.
+    """
     grid = Table(
         box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold", show_header=width >= WIDE
     )
-    rows = _rows(scores, benchmark, model)
+    rows = _rows(scores, benchmark, model, crashed)
     if width >= WIDE:
         for name in HEAD:
             grid.add_column(name)
@@ -44,17 +50,17 @@ def table(scores: Scores, benchmark: str, model: str, width: int = 120) -> Rende
     return Group(grid, Text(), *(Text(line, style="yellow") for line in _undefined(scores)), _note(scores))
 
 
-def markdown(scores: Scores, benchmark: str, model: str) -> str:
+def markdown(scores: Scores, benchmark: str, model: str, crashed: int = 0) -> str:
     """The rows as a Markdown table, with the note below it."""
     lines = [f"| {' | '.join(HEAD)} |", f"| {' | '.join(['---'] * 3 + ['---:'] * (len(HEAD) - 3))} |"]
-    for cells in _rows(scores, benchmark, model):
+    for cells in _rows(scores, benchmark, model, crashed):
         names, values = (escape_markdown(cell) for cell in cells[:3]), (cell.split() for cell in cells[3:])
         lines.append(f"| {' | '.join([*names, *map(' '.join, values)])} |")
     told = [*_undefined(scores), str(_note(scores))]
     return "\n\n".join(["\n".join(lines), *map(escape_markdown, told)]) + "\n"
 
 
-def _rows(scores: Scores, benchmark: str, model: str) -> list[list[str]]:
+def _rows(scores: Scores, benchmark: str, model: str, crashed: int) -> list[list[str]]:
     entries = {
         (entry.system, entry.metric): Summary(**plain(entry))
         for entry in scores.summary()
@@ -65,7 +71,7 @@ def _rows(scores: Scores, benchmark: str, model: str) -> list[list[str]]:
             system,
             benchmark,
             model,
-            _count(scores, system),
+            _count(scores, system, crashed),
             *_mean(entries[system, "accuracy"]),
             _unread(scores, system),
             *(_tokens(scores, entries[system, name]) for name in ("tokens_in", "tokens_out")),
@@ -76,13 +82,14 @@ def _rows(scores: Scores, benchmark: str, model: str) -> list[list[str]]:
     ]
 
 
-def _count(scores: Scores, system: str) -> str:
+def _count(scores: Scores, system: str, crashed: int) -> str:
     failed = sum(
         row.system == system and row.metric == "accuracy" and "failed_calls" in row.parts
         for row in scores.rows
     )
     count = sum(info.system == system for info in scores.traces) - failed
-    return f"{count}\n(+{failed} failed)" if failed else str(count)
+    missing = failed + crashed
+    return f"{count}\n(+{missing} failed)" if missing else str(count)
 
 
 def _mean(entry: Summary) -> list[str]:
