@@ -68,7 +68,7 @@ def _comparison(scores: Scores) -> Iterator[str]:
         return
     for pair in found.pairs[:MOST_COMPARED]:
         rows = [row for row in found.rows if (row.label_a, row.label_b) == (pair.a, pair.b)]
-        title = f"{pair.b} against {pair.a}, {pair.tasks} tasks"
+        title = f"{pair.b} against {pair.a}, {pair.tasks:,} task{'s'[: pair.tasks != 1]}"
         part = type(found)(rows, [pair], found.sides, found.warnings, found.tests, found.level)
         yield picture(comparison_svg(part, title=title, alone=False), "Differences between systems")
     if len(found.pairs) > MOST_COMPARED:

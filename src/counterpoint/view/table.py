@@ -17,7 +17,7 @@ from counterpoint.registry import names
 from counterpoint.scores import Scores, Summary, plain
 from counterpoint.secrets import mask
 
-__all__ = ["arrow", "interval_text", "number", "summary", "text"]
+__all__ = ["arrow", "interval_text", "number", "signed", "summary", "text"]
 
 ARROWS = {"higher": "↑", "lower": "↓", "": ""}
 COLUMN_WIDTH, LABEL_WIDTH = 27, 18
@@ -92,7 +92,7 @@ def _cell(entry: Summary | None, beside: str) -> Text:
 
 
 def number(value: float | None, name: str) -> str:
-    """A mean as people write it: shares with three decimals, counts without needless ones."""
+    """A mean as people write it: shares with three decimals, counts without needless ones, "−" below zero."""
     if value is None:
         return "–"
     if abs(value) >= 1000:
@@ -103,7 +103,16 @@ def number(value: float | None, name: str) -> str:
         text = f"{value:.3f}"
     else:
         text = f"{value:.{1 if abs(value) >= 100 else 2}f}".rstrip("0").rstrip(".")
-    return text if text.strip("-0.") else text.lstrip("-")  # no minus sign before nothing
+    return text.replace("-", "−" if text.strip("-0.") else "", 1)  # no minus sign before nothing
+
+
+def signed(value: float, name: str) -> str:
+    """A difference, as `number`, with "+" above zero.
+
+    >>> signed(0.25, "upr"), signed(-2.0, "steps"), signed(0.0, "steps")
+    ('+0.250', '−2', '0')
+    """
+    return ("+" if value > 0 else "") + number(value, name)
 
 
 @cache

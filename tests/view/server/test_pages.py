@@ -357,6 +357,7 @@ LEFT_OUT = {
     "state=nonsense": "state='nonsense' is left out: expected one of receiving,",
     "order=ids": "order='ids' is left out: no run here has a value of it",
     "correct=1": "correct='1' is left out: expected one of right, wrong, ungraded",
+    "sistem=a": "'sistem' is left out: expected one of q, system, state,",
 }
 
 
@@ -366,7 +367,20 @@ def test_what_makes_no_sense_in_a_query_is_told_in_a_line(serving):
     scored(served.store, trace("a"))
     for query, told in LEFT_OUT.items():
         assert told in page(served, f"/?{query}").text, query
-    assert "left out" not in page(served, "/?page=1&order=-upr&state=&correct=right&other=x").text
+    assert "left out" not in page(served, "/?page=1&order=-upr&state=&correct=right&a=a").text
+
+
+def test_a_run_without_a_task_goes_by_its_name(serving):
+    served = serving()
+    named = [trace(key, task="", labels={"run": f"my-run-{key}"}) for key in "ab"]
+    scored(served.store, *named, trace("c", task="3+4?", labels={"run": "not shown"}))
+    for path in ("/", "/?q=my-run-a", "/runs/a", "/compare?a=a&b=c"):
+        assert "my-run-a" in page(served, path).text, path
+    assert "<h1><bdi>my-run-a</bdi></h1>" in served.ask("GET", "/runs/a/report").text
+    assert "my-run-b" not in page(served, "/?q=my-run-a").text
+    assert "not shown" not in page(served, "/").text
+    assert "tasks of the two runs differ" in page(served, "/compare?a=a&b=c").text
+    assert "tasks of the two runs differ" not in page(served, "/compare?a=b&b=a").text
 
 
 def test_what_metrics_do_not_count_is_told_beside_them(serving):

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from counterpoint.compare import Comparison, Difference
 from counterpoint.metrics.diversity import LAMS, diversity_curve
 from counterpoint.score import Score
-from counterpoint.view import table
 from counterpoint.view.pictures.drawing import frame, place, text_at
+from counterpoint.view.table import signed
 from counterpoint.view.visible import escaped, shortened
 
 __all__ = ["claims_svg", "comparison_svg", "cost_svg", "ids_svg"]
@@ -170,7 +170,7 @@ def comparison_svg(
     if left:
         parts.append(text_at(12, bottom + 32, f"{left} metrics without a difference are not drawn.", "a"))
     about = "; ".join(
-        f"{escaped(row.metric)} {_signed(row.difference or 0.0, row.metric)}, {escaped(row.verdict)}"
+        f"{escaped(row.metric)} {signed(row.difference or 0.0, row.metric)}, {escaped(row.verdict)}"
         for row in rows
     )
     return frame(
@@ -185,16 +185,12 @@ def _difference(row: Difference, y: float, middle: float, named: bool) -> Iterat
     scale = (PLOT / 2 - 10) / (max(map(abs, ends)) or 1)
     name = text_at(NAMES - 8, y + 4, shortened(row.metric, 24), anchor="end")
     yield f"<g><title>{escaped(row.metric)}</title>{name}</g>"
-    told = _signed(row.difference, row.metric)
+    told = signed(row.difference, row.metric)
     if low is not None and high is not None:
         x, to = middle + low * scale, middle + high * scale
         yield f'<path class="l l0" d="M{place(x)} {place(y)}H{place(to)}M{place(x)} {place(y - 4)}v8'
         yield f'M{place(to)} {place(y - 4)}v8"/>'
-        told += f" [{_signed(low, row.metric)}, {_signed(high, row.metric)}]"
+        told += f" [{signed(low, row.metric)}, {signed(high, row.metric)}]"
     yield f'<circle class="b" cx="{place(middle + row.difference * scale)}" cy="{place(y)}" r="4"/>'
     pair = f" ({shortened(row.label_b, 16)} – {shortened(row.label_a, 16)})" if named else ""
     yield text_at(NAMES + PLOT + 8, y + 4, f"{told}  {escaped(row.verdict)}{pair}", "a")
-
-
-def _signed(value: float, metric: str) -> str:
-    return ("+" if value > 0 else "") + table.number(value, metric)

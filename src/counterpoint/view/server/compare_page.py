@@ -21,7 +21,7 @@ from counterpoint.view.pictures import cost_svg, lanes_svg, scene, team_svg
 from counterpoint.view.server.layout import key_of, link_to, scores_of
 from counterpoint.view.server.parts import look_into, traces_of
 from counterpoint.view.server.run_page import STATES, as_far_as, how_to_give, run_name, size, verdict
-from counterpoint.view.table import arrow, number
+from counterpoint.view.table import arrow, number, signed
 from counterpoint.view.visible import escaped
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ class Side(Struct, frozen=True):
 
     letter: str
     run: Run
+    task: str
+    """Of its first trace: the run itself goes by a name where it has none."""
     entries: Mapping[str, Summary]
     parts: Sequence[Part]
     traces: int
@@ -71,7 +73,8 @@ def _side(store: Store, letter: str, run: Run) -> Side:
     run = as_far_as(run, traces)
     summary = scores_of(store.rows(run.id), traces).summary()
     entries = {entry.metric: entry for entry in summary if entry.system is None}
-    return Side(letter, run, entries, look_into(traces[:MOST_TRACES], _part), len(traces))
+    task = traces[0].task if traces else run.task
+    return Side(letter, run, task, entries, look_into(traces[:MOST_TRACES], _part), len(traces))
 
 
 def _part(context: Context) -> Part:
@@ -111,7 +114,7 @@ def _heads(sides: Sequence[Side]) -> Iterator[str]:
         "differences with intervals, compare systems over many tasks: "
         "<code>counterpoint compare A B</code>.</p>"
     )
-    if one.task != other.task:
+    if sides[0].task != sides[1].task:
         told = "The tasks of the two runs differ, so their numbers are of different things."
         yield f'<p class="note">{told}</p>'
     rows = [
@@ -164,9 +167,8 @@ def _apart(metric: str, a: float | None, b: float | None) -> tuple[str, str]:
     difference = b - a
     if abs(difference) <= EQUAL * max(abs(a), abs(b), 1.0):
         return "0", "equal" if arrow(metric) else ""
-    sign = "+" if difference > 0 else "−"
     better = {"↑": "B" if difference > 0 else "A", "↓": "A" if difference > 0 else "B"}.get(arrow(metric), "")
-    return f"{sign}{number(abs(difference), metric)}", better
+    return signed(difference, metric), better
 
 
 def _reasons(sides: Sequence[Side]) -> Iterator[str]:

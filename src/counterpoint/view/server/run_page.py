@@ -18,6 +18,7 @@ from counterpoint.contracts import Context
 from counterpoint.metrics.claim_ledger import EVENTS, Event
 from counterpoint.metrics.outcome import last_word
 from counterpoint.scores import Scores, Summary
+from counterpoint.store.records import task_or_name
 from counterpoint.trace import Trace
 from counterpoint.view.markup import inline, values_table
 from counterpoint.view.report import report_html, signatures_of
@@ -99,7 +100,12 @@ def as_far_as(run: Run, traces: Sequence[Trace]) -> Run:
     steps = [step for trace in traces for step in trace.steps]
     agents = dict.fromkeys(step.agent for step in steps if step.kind in ("agent", "decision"))
     return replace(
-        run, task=traces[0].task, system=traces[0].system, agents=tuple(agents), steps=len(steps), answer=None
+        run,
+        task=task_or_name(traces[0]),
+        system=traces[0].system,
+        agents=tuple(agents),
+        steps=len(steps),
+        answer=None,
     )
 
 

@@ -41,6 +41,8 @@ CHOICES = {
     "state": STATES,
     "correct": ("right", "wrong", "ungraded"),
 }
+FIELDS = ("q", "system", "state", "correct", "where", "order", "page", "a")
+"""What an address of the list may ask for."""
 SIDES = {"a": "first", "b": "second"}
 MOST_QUERY, MOST_SYSTEMS = 1000, 500
 MOST_NAME, MOST_NAMES = 13, 26
@@ -79,12 +81,16 @@ class Asked(Struct, frozen=True):
         number = int(page) if page.isascii() and page.isdecimal() and len(page) < 9 else 0
         if page and not number:
             ignored.append(f"page={page[:60]!r} is left out: expected a number from 1 on")
+        unknown = [repr(name[:30]) for name in parameters if name not in FIELDS]
+        if unknown:
+            more = f" and {len(unknown) - 3:,} more" if len(unknown) > 3 else ""
+            ignored.append(f"{', '.join(unknown[:3])}{more} is left out: expected one of {', '.join(FIELDS)}")
         return cls(**texts, page=max(number, 1), ignored=tuple(ignored))
 
     def link(self, **changed: str) -> str:
         """The list with some of it asked otherwise; not on the same page, unless that is named."""
-        names = ("q", "system", "state", "correct", "where", "order", "a")
-        return link_to("/", {name: changed.get(name, getattr(self, name)) for name in names} | changed)
+        asked = {name: getattr(self, name) for name in FIELDS if name != "page"}
+        return link_to("/", asked | changed)
 
     @property
     def filters(self) -> bool:
