@@ -169,6 +169,12 @@ def test_an_address_without_its_scheme_is_no_file(tmp_path: Path, to: str, monke
     assert len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.parametrize("to", ["http:/localhost:1", "HTTP:localhost:1"])
+def test_an_address_that_lacks_a_slash_is_no_file(to: str):
+    with pytest.raises(UsageError, match="begins with http://: to='http://localhost:1'"):
+        cp.record("r", to=to)
+
+
 @pytest.mark.parametrize(
     ("content", "found"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import socket
 import threading
@@ -189,6 +190,16 @@ def test_a_server_that_stays_away_is_told_and_hides_no_error_of_the_block(monkey
         run.step("a", "one")
     run.__exit__(UsageError, caught.value, None)
     assert len(caught.value.__notes__) == 1
+
+
+def test_a_server_that_refuses_the_first_event_is_left_with_its_connection_closed():
+    with (
+        answering((400, b"no")) as (url, _),
+        pytest.raises(UsageError, match="did not take the event: 400"),
+        cp.record("r", to=url),
+    ):
+        pass
+    gc.collect()  # a socket that is still open warns now, and a warning fails the test
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,12 @@ class Recording:
         self._key, self._pid = uuid4().hex, os.getpid()
         self._began, self._open = time.time(), True
         given = {key: about[key] for key in about if key not in ("schema", "id", "steps")}
-        self._write("begin", {"name": about["id"], "at": self._began, **given})
+        try:
+            self._write("begin", {"name": about["id"], "at": self._began, **given})
+        except BaseException:  # nothing leaves a block that was not entered
+            self._open = False
+            self._place.close()
+            raise
         return self
 
     def __exit__(

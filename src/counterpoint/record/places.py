@@ -29,6 +29,7 @@ AWAY_S = 10.0
 _BUSY = (429, 502, 503, 504)  # the answers after which OTLP asks for the same request again
 
 _ADDRESS = re.compile(r"(?:[\w.-]+|\[[0-9a-fA-F:.]+\]):\d+(?:/.*)?", re.DOTALL)
+_SCHEME = re.compile(r"(https?):/?(?!/)", re.IGNORECASE)  # and not the two slashes
 _OPENING = b'{"schema":"counterpoint.recording/'
 _EVENT = re.compile(rb'\{.*"schema"\s*:\s*"counterpoint\.recording/')
 _HEAD = 64 * 1024
@@ -57,6 +58,9 @@ def place(path: str) -> Place:
         raise UsageError(
             f"{path}: an address begins with its scheme: to='http://{path}' (a file of that name: './{path}')"
         )
+    if found := _SCHEME.match(path):
+        whole = f"{found[1].lower()}://"
+        raise UsageError(f"{path}: an address begins with {whole}: to={whole + path[found.end() :]!r}")
     if "://" in path or path.endswith((".gz", ".parquet")):
         raise UsageError(f"{path}: a recording is written to a JSONL file, such as recording.jsonl")
     return _File(path)
