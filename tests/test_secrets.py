@@ -282,6 +282,14 @@ UNDER_KEYS = [
     ("note", b"\xff" + OPENAI.encode(), b"\xff[secret:openai]"),
     ("headers", {"Authorization": "Basic dXNlcjpwYXNz"}, {"Authorization": "Basic [secret:authorization]"}),
     ("", [{"db": {"password": "hunter"}}], [{"db": {"password": "[secret:password]"}}]),
+    ("api_keys", {"openai": "abcdefgh"}, {"openai": "[secret:api-key]"}),
+    ("password", {"value": "hunter", "length": 6}, {"value": "[secret:password]", "length": 6}),
+    ("client_secret", {"a": [{"b": ["abcdefgh"]}]}, {"a": [{"b": ["[secret:token]"]}]}),
+    ("api_keys", {"cache_key": "abcdefgh"}, {"cache_key": "[secret:api-key]"}),
+    ("api_key", {"type": "string", "value": "abcdefgh"}, {"type": "string", "value": "[secret:api-key]"}),
+    ("authorization", {"header": "Basic x"}, {"header": "Basic [secret:authorization]"}),
+    ("cookies", {"sid": HEX}, {"sid": "[secret:cookie]"}),
+    ("password", {"note": f"use {OPENAI}"}, {"note": "[secret:password]"}),
 ]  # fmt: skip
 
 ORDINARY_UNDER_KEYS = [
@@ -311,6 +319,16 @@ ORDINARY_UNDER_KEYS = [
     ("authorization", "Bearer <token>"),
     ("cookie", "chocolate chip"),
     ("cookies", {"type": "object"}),
+    ("token_counts", {"prompt": "123456789012", "completion": 7}),
+    ("tokens", {"prompt": "abc123def456", "total": 12}),
+    ("token_usage", {"total_tokens": "abc123def456"}),
+    ("token", {"count": 12, "at": "2026-01-02T03:04:05Z", "kind": "internationalization"}),
+    ("authorization", {"enabled": True, "mode": "granted", "scopes": ["abc123def456"]}),
+    ("api_key", {"anyOf": [{"type": "string"}, {"type": "null"}], "title": "The key of the API"}),
+    ("api_keys", {"openai": "${OPENAI_API_KEY}", "google": 12345678, "xai": True, "groq": "short"}),
+    ("password", {"description": {"de": "Das Passwort"}, "minLength": 8}),
+    ("secret", {"role": "werewolf"}),
+    ("keys", {"a": "abcdef123456"}),
     ("data", b"\x00\xff\x80"),
     ("none", None),
 ]

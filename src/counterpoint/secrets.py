@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["RULES", "Rule", "mask", "mask_value", "may_hold_secret"]
+__all__ = ["RULES", "Rule", "mask", "mask_value", "may_hold_secret", "telling_key"]
 
 
 @dataclass(frozen=True)
@@ -50,27 +50,51 @@ def mask(text: str) -> str:
     return text
 
 
-def mask_value(key: str, value: Any) -> Any:
+def mask_value(key: str, value: Any, *, within: str = "") -> Any:
     """``value`` with every secret masked, where it stands under ``key``: both tell what is one.
 
-    Dicts and lists are walked, an item of a list under the list's key; bytes are read as text. All else
-    is left as it is, so no number is ever masked.
+    Dicts and lists are walked, an item of a list under the list's key, one of a dict under its own and under
+    ``within``, the `telling_key` of what holds it; bytes are read as text. All else is left as it is, so no
+    number is ever masked.
 
-    >>> mask_value("", {"db.password": "hunter", "token_count": 7})
-    {'db.password': '[secret:password]', 'token_count': 7}
+    >>> mask_value("", {"db.password": "hunter", "token_count": 7, "api_keys": {"ann": "abcdefgh"}})
+    {'db.password': '[secret:password]', 'token_count': 7, 'api_keys': {'ann': '[secret:api-key]'}}
     """
     if isinstance(value, str):
         text = mask(value)
-        named = _named(key[-_LONGEST_NAME:]) if key else None
-        return text if named is None else named(text)
+        for name in (key, "" if within and _describes(key) else within):
+            named = _named(name[-_LONGEST_NAME:]) if name else None
+            text = text if named is None else named(text)
+        return text
     if isinstance(value, Mapping):
-        return {name: mask_value(name if isinstance(name, str) else "", item) for name, item in value.items()}
+        within = telling_key(key, within)
+        return {
+            name: mask_value(name if isinstance(name, str) else "", item, within=within)
+            for name, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [mask_value(key, item) for item in value]
+        return [mask_value(key, item, within=within) for item in value]
     if isinstance(value, bytes):  # latin-1 has a character for every byte, and keys are ASCII
-        sealed: str = mask_value(key, value.decode("latin-1"))
+        sealed: str = mask_value(key, value.decode("latin-1"), within=within)
         return sealed.encode("latin-1")
     return value
+
+
+def telling_key(key: str, within: str = "") -> str:
+    """The key that what stands in a map under ``key`` is judged by: its own where it tells, else ``within``.
+
+    What describes a value instead of holding it (``description``, ``type``) is under neither.
+
+    >>> telling_key("api_keys"), telling_key("openai", "api_keys"), telling_key("description", "api_keys")
+    ('api_keys', 'api_keys', '')
+    """
+    if key and _named(key[-_LONGEST_NAME:]) is not None:
+        return key
+    return "" if within and _describes(key) else within
+
+
+def _describes(key: str) -> bool:
+    return _DESCRIBES.search(key[-_LONGEST_NAME:]) is not None
 
 
 def _masked(text: str, rules: list[Rule]) -> str:
@@ -293,6 +317,11 @@ _NAME = re.compile(
     rf"|(?P<authorization>authorization)|(?P<cookie>cookies?)){_INDEX}\Z",
     re.IGNORECASE | re.ASCII,
 )
+_DESCRIBES = re.compile(
+    r"(?:\A|[_.$-])(?:type|title|description|format|pattern|ref|name|in|id|at|url|scheme|scopes?|status|env)\Z",
+    re.IGNORECASE,
+)
+"""Keys of JSON Schema and OpenAPI, and of what is known about a key: none holds it."""
 _LONGEST_NAME = 64
 """Characters of a key that are looked at, from its end."""
 _JUDGES: dict[str, tuple[str, _Judge]] = {

@@ -469,6 +469,10 @@ def test_values_known_by_their_attribute_are_masked_in_spans_and_resources():
     login = sent.events[0].attributes.add(key="login").value.kvlist_value
     login.values.add(key="Authorization").value.string_value = "Basic s3cretpw"
     login.values.add(key="user.id").value.string_value = "ann-1234567890"
+    keys = sent.attributes.add(key="api_keys").value.kvlist_value
+    keys.values.add(key="openai").value.string_value = "s3cretpw"
+    keys.values.add(key="others").value.array_value.values.add(string_value="s3cretpw")
+    keys.values.add(key="description").value.string_value = "what they are for"
     sent.attributes.add(key="raw").value.bytes_value = b"\xff" + KEY.encode()
     sent.attributes.add(key="llm.token_count.prompt").value.int_value = 300
     data = TracesData.FromString(message(sent))
@@ -485,6 +489,8 @@ def test_values_known_by_their_attribute_are_masked_in_spans_and_resources():
     ):
         assert told in kept.payload
     assert b"ann-1234567890" in kept.payload
+    assert b"what they are for" in kept.payload
+    assert kept.payload.count(b"[secret:api-key]") == 2
     (again,) = decode(document_of(kept), json=False, limits=Limits()).spans
     assert again.payload == kept.payload
     assert ResourceSpans.FromString(again.envelope) == ResourceSpans.FromString(kept.envelope)
@@ -511,6 +517,20 @@ def test_what_was_taken_over_http_is_in_the_store(serving, tmp_path: Path):
     assert [
         one.span_id for group in kept.resource_spans for part in group.scope_spans for one in part.spans
     ] == [number.to_bytes(8, "big") for number in (1, 2)]
+
+
+def test_a_store_that_another_program_keeps_locked_is_503_after_a_while_and_comes_back(
+    serving, tmp_path: Path
+):
+    server = serving(limits=Limits(wait_s=0.3))
+    with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        answer = server.ask("POST", "/v1/traces", message(span()), content_type=PROTOBUF)
+        assert 0.2 < time.monotonic() - began < 3
+    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+    assert "is locked by another program" in told(answer)
+    assert server.ask("POST", "/v1/traces", message(span()), content_type=PROTOBUF).status == 200
 
 
 def test_a_store_that_was_deleted_is_503_with_the_reason_until_it_is_back(serving, tmp_path: Path):

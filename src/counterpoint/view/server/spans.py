@@ -18,7 +18,7 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as Sent
 
-from counterpoint.secrets import mask, mask_value, may_hold_secret
+from counterpoint.secrets import mask, mask_value, may_hold_secret, telling_key
 from counterpoint.store import Span
 from counterpoint.view.server.limits import Limits, TooLarge
 from counterpoint.view.server.wire import Refused, split
@@ -123,20 +123,21 @@ class _Envelopes(dict[bytes, bytes]):
         return kept
 
 
-def mask_message(message: Message, key: str = "") -> bool:
+def mask_message(message: Message, key: str = "", within: str = "") -> bool:
     """Mask every text of a message, however deep, in place; whether any was changed.
 
-    A value of an attribute is judged together with the key that it stands under.
+    A value of an attribute is judged together with the key that it stands under, and ``within``, that of the
+    map that holds it.
     """
     changed = False
     if isinstance(message, KeyValue):
-        key = message.key
+        key, within = message.key, telling_key(key, within)
     for field, value in message.ListFields():
         if field.message_type is not None:
             for part in (value,) if isinstance(value, Message) else value:
-                changed |= mask_message(part, key)
+                changed |= mask_message(part, key, within)
         elif field.name in _VALUES or isinstance(value, str):
-            masked = mask_value(key, value) if field.name in _VALUES else mask(value)
+            masked = mask_value(key, value, within=within) if field.name in _VALUES else mask(value)
             if masked != value:
                 setattr(message, field.name, masked)
                 changed = True
