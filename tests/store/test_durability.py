@@ -214,6 +214,20 @@ def test_a_file_that_another_program_locks_is_told_in_one_line(path, store, monk
         assert impatient.runs().total == 2
 
 
+def test_of_those_who_wait_for_another_program_each_waits_as_long_as_it_said(path, store):
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with ThreadPoolExecutor(2) as pool:
+        patient = pool.submit(store.add_spans, [span(1)])
+        hasty = pool.submit(store.add_spans, [span(2)], wait_s=0.05)
+        assert "is locked by another program" in str(hasty.exception(10))
+        assert not patient.done()
+        other.execute("ROLLBACK")
+        other.close()
+        patient.result(10)
+    assert [run.id for run in store.runs().rows] == [trace_id(1)]
+
+
 def test_the_version_changes_with_every_commit_also_of_others(path, store):
     with Store(path) as other:
         seen = store.version()

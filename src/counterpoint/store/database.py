@@ -34,15 +34,17 @@ __all__ = [
     "Place",
     "Readers",
     "StoreFault",
+    "StoreLocked",
     "begin_writing",
     "connect",
     "default_path",
     "open_database",
+    "patience",
     "told",
 ]
 
 BUSY_S = 30.0
-"""How long a write waits for another process's to end."""
+"""How long a write waits for another process's to end, if it is not told otherwise."""
 CHECKPOINT_PAGES = 4000
 """A checkpoint, which costs a commit some more, comes after so much: 32 MB."""
 PAGE_BYTES = 8192
@@ -60,6 +62,10 @@ class StoreFault(UsageError):
 
 class DiskFull(StoreFault):
     """There is no room on the disk."""
+
+
+class StoreLocked(StoreFault):
+    """Another program writes, and has done so for as long as was waited."""
 
 
 def open_database(path: str, *, create: bool = True) -> sqlite3.Connection:
@@ -246,6 +252,7 @@ _FAULTS = (
     ("closed database", "the store is closed"),
     ("unable to open", "could not be opened: it is no file, or its folder cannot be written"),
 )
+_KINDS = {"is full": DiskFull, "locked": StoreLocked}
 
 
 @contextmanager
@@ -256,25 +263,28 @@ def told(path: str) -> Iterator[None]:
     except sqlite3.Error as error:
         for sign, meaning in _FAULTS:
             if sign in str(error):
-                kind = DiskFull if sign == "is full" else StoreFault
-                raise kind(f"{path}: {meaning}") from None
+                raise _KINDS.get(sign, StoreFault)(f"{path}: {meaning}") from None
         raise StoreFault(f"{path}: the database failed: {error}") from None
 
 
-def begin_writing(database: sqlite3.Connection) -> None:
-    """Begin a transaction as soon as no other process is in one; gives up after BUSY_S.
+def patience(wait_s: float | None) -> float:
+    """Until when to wait (monotonic seconds) if it may take ``wait_s`` seconds; BUSY_S if None."""
+    return time.monotonic() + (BUSY_S if wait_s is None else wait_s)
+
+
+def begin_writing(database: sqlite3.Connection, until: float) -> None:
+    """Begin a transaction as soon as no other process is in one; gives up at ``until`` (monotonic seconds).
 
     SQLite by itself would ask ten times a second, and between two commits of a process that has much to write
     there is no such long gap.
     """
     database.execute("PRAGMA busy_timeout = 0")
-    patience = time.monotonic() + BUSY_S
     while True:
         try:
             database.execute("BEGIN IMMEDIATE")
             return
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > patience:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                 raise
         time.sleep(random.uniform(0.5e-3, 3e-3))
 

@@ -85,19 +85,22 @@ class Store:
 
     # --- writing ---------------------------------------------------------------------------------
 
-    def add_spans(self, spans: Sequence[Span]) -> None:
+    def add_spans(self, spans: Sequence[Span], *, wait_s: float | None = None) -> None:
         """Write the spans, and return when they are on the disk.
 
         Calls that wait at the same time share one commit. A span that was sent before (same trace and span
         id) replaces the first. A span with links joins the runs of its trace and of the traces it links to.
 
         Raises StoreFull at once where too much is waiting already, a UsageError where an id is none or the
-        file cannot be written; then none of these spans is kept.
+        file cannot be written, also where another program keeps it locked for ``wait_s`` seconds (30 if
+        None); then none of these spans is kept.
         """
         batch = arrivals(spans)
         if batch:
             size = sum(len(one.payload) + len(one.envelope) for one in batch)
-            self._writer.do(lambda database: self._receiver.write(database, batch), size=size, refuse=True)
+            self._writer.do(
+                lambda database: self._receiver.write(database, batch), size=size, refuse=True, wait_s=wait_s
+            )
 
     def add_traces(self, traces: Iterable[Trace], *, origin: str) -> list[str]:
         """Each trace as a run of its own, due for scoring; the ids of the runs, in order.

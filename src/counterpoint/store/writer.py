@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from counterpoint.errors import CounterpointError
-from counterpoint.store.database import Place, StoreFault, begin_writing, told
+from counterpoint.store.database import Place, StoreFault, StoreLocked, begin_writing, patience, told
 
 __all__ = ["StoreFull", "Work", "Writer"]
 
 SHARED_BYTES = 16 * 2**20
 """One commit takes about so much, so that nobody waits for a very long one."""
+TURN_S = 0.25
+"""So long one waits for another program's lock before it looks who else waits by now."""
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -35,8 +38,8 @@ class StoreFull(CounterpointError):
 class _Job:
     """Work that waits, and what became of it."""
 
-    def __init__(self, work: Work[Any], size: int) -> None:
-        self.work, self.size = work, size
+    def __init__(self, work: Work[Any], size: int, until: float) -> None:
+        self.work, self.size, self.until = work, size, until
         self.done = False
         self.result: Any = None
         self.error: Exception | None = None
@@ -59,9 +62,12 @@ class Writer:
         self._opened = True
         self._version = -1
 
-    def do(self, work: Work[T], *, size: int = 0, refuse: bool = False) -> T:
-        """The result of ``work``, once it is on the disk; with ``refuse`` StoreFull where too much waits."""
-        job = _Job(work, size)
+    def do(self, work: Work[T], *, size: int = 0, refuse: bool = False, wait_s: float | None = None) -> T:
+        """The result of ``work``, once it is on the disk; with ``refuse`` StoreFull where too much waits.
+
+        ``wait_s``: so long, in seconds, it may wait for another program to end its writing; BUSY_S if None.
+        """
+        job = _Job(work, size, patience(wait_s))
         with self._turn:
             if self._closed:
                 raise StoreFault(f"{self._path}: the store is closed")
@@ -132,7 +138,11 @@ class Writer:
     def _do(self, jobs: Sequence[_Job]) -> None:
         """The jobs in one transaction; where that fails, each in one of its own."""
         try:
-            self._begin()
+            self._begin(min(patience(TURN_S), *(job.until for job in jobs)))
+        except StoreLocked as error:  # the others go on waiting, with who came meanwhile
+            now = time.monotonic()
+            _fail([job for job in jobs if job.until <= now], error)
+            return
         except Exception as error:
             _fail(jobs, error)
             return
@@ -148,12 +158,12 @@ class Writer:
         for job, result in zip(jobs, results, strict=True):
             job.result, job.done = result, True
 
-    def _begin(self) -> None:
+    def _begin(self, until: float) -> None:
         with told(self._path):
             if self._database.in_transaction:  # Ctrl-C came right after it began
                 self._database.execute("ROLLBACK")
             self._place.check(self._database)
-            begin_writing(self._database)
+            begin_writing(self._database, until)
             (version,) = self._database.execute("PRAGMA data_version").fetchone()
         if version != self._version:  # another connection wrote
             self._forget()

@@ -95,7 +95,7 @@ class Kept:
         self.gate = threading.Event()
         self.gate.set()
 
-    def add_spans(self, spans: list[Any]) -> None:
+    def add_spans(self, spans: list[Any], *, wait_s: float) -> None:
         self.gate.wait(20)
         if self.fault is not None and self.faults:
             self.faults -= 1

@@ -100,7 +100,7 @@ def test_exporters_that_are_sent_away_come_back_and_lose_nothing(serving, tmp_pa
     class Slow:
         """A store that takes its time, with one request at a time before it."""
 
-        def add_spans(self, spans: Any) -> None:
+        def add_spans(self, spans: Any, *, wait_s: float) -> None:
             time.sleep(0.02)
             store.add_spans(spans)
 

@@ -160,7 +160,7 @@ class Receiver:
         """Until the spans are on the disk; where the store is full, try again for a while."""
         while decoded.spans:
             try:
-                await self._in_thread(self._store.add_spans, decoded.spans)
+                await self._in_thread(self._add, decoded, until)
                 return
             except StoreFull as error:
                 if time.monotonic() + 0.1 > until:
@@ -168,6 +168,9 @@ class Receiver:
                 await asyncio.sleep(0.05)
             except (sqlite3.Error, OSError, CounterpointError) as error:
                 raise Refusal(503, f"the spans could not be stored: {error}", _RETRY) from None
+
+    def _add(self, decoded: Decoded, until: float) -> None:
+        self._store.add_spans(decoded.spans, wait_s=max(until - time.monotonic(), 0.0))
 
     async def _in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, call, *arguments)
