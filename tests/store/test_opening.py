@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import stat
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -109,6 +111,38 @@ def test_a_database_of_another_program_is_refused_and_left_alone(path):
     before = path.read_bytes()
     assert refused(path).startswith("is a database of another program")
     assert path.read_bytes() == before
+
+
+def test_a_database_of_another_program_that_crashed_keeps_its_log(path, tmp_path):
+    (tmp_path / "theirs").mkdir()
+    with closing(sqlite3.connect(tmp_path / "theirs" / "store.db")) as database:
+        database.execute("CREATE TABLE bookmarks (url TEXT)")
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("CREATE TABLE visits (url TEXT)")
+        for name in ("store.db", "store.db-wal"):
+            shutil.copy(tmp_path / "theirs" / name, path.with_name(name))
+    before = {file.name: file.read_bytes() for file in tmp_path.glob("store.db*")}
+    assert refused(path).startswith("is a database of another program")
+    assert {file.name: file.read_bytes() for file in tmp_path.glob("store.db*")} == before
+
+
+def test_a_link_that_leads_nowhere_yet_has_its_file_made(path, tmp_path):
+    path.symlink_to(tmp_path / "far" / "real.db")
+    with Store(path) as store:
+        store.add_spans([span(1)])
+    with Store(tmp_path / "far" / "real.db") as store:
+        assert store.runs().total == 1
+
+
+def test_a_file_too_damaged_to_be_opened_says_so_and_what_to_do(path):
+    Store(path).close()
+    content = bytearray(path.read_bytes())
+    content[100:8192] = b"\xff" * 8092
+    path.write_bytes(content)
+    message = refused(path)
+    assert "cannot be opened" in message
+    assert "put a copy in place" in message
+    assert "store verify" not in message
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,11 @@ from pathlib import Path
 import platformdirs
 
 from counterpoint.errors import UsageError
-from counterpoint.store.migrations import MIGRATIONS, migrate, version
+from counterpoint.store.migrations import FOREIGN, MIGRATIONS, foreign, migrate, version
 
 __all__ = [
     "BUSY_S",
+    "Damaged",
     "DiskFull",
     "Place",
     "Readers",
@@ -64,14 +65,30 @@ class DiskFull(StoreFault):
     """There is no room on the disk."""
 
 
+class Damaged(StoreFault):
+    """What stands in the file is not what was written to it."""
+
+
 class StoreLocked(StoreFault):
     """Another program writes, and has done so for as long as was waited."""
 
 
 def open_database(path: str, *, create: bool = True) -> sqlite3.Connection:
     """A connection that may write, to a file that is created and migrated where need be."""
+    try:
+        return _open(path, create)
+    except Damaged as error:
+        raise Damaged(
+            f"{path}: is damaged in its first pages, and cannot be opened ({error.__context__}): stop every "
+            f"program that has it open, then put a copy in place of it, its -wal and its -shm; "
+            "`sqlite3 FILE .recover` may save some of it"
+        ) from None
+
+
+def _open(path: str, create: bool) -> sqlite3.Connection:
     with told(path):
         _create(path, create)
+        _refuse_foreign(path)
         database = connect(path)
         try:
             if not version(database, path):  # asked before anything of another program's file is changed
@@ -85,14 +102,22 @@ def open_database(path: str, *, create: bool = True) -> sqlite3.Connection:
         return database
 
 
+def _refuse_foreign(path: str) -> None:
+    """A UsageError of another program's database, before its log is played into it by opening it."""
+    with suppress(sqlite3.Error), closing(connect(path, immutable=True)) as database:
+        if foreign(database):
+            raise UsageError(f"{path}: {FOREIGN}")
+
+
 def _create(path: str, create: bool) -> None:
     try:
         if not create:
             os.stat(path)
             return
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        real = os.path.realpath(path)  # of a link that leads nowhere, where it leads
+        Path(real).parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            os.close(os.open(real, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileNotFoundError:
         raise StoreFault(f"{path}: is not there") from None
     except OSError as error:
@@ -126,6 +151,8 @@ class Place:
         self.immutable = _sealed(path, self._log)
         self._opened: dict[str, tuple[int, int] | None] = {}
         self._lost = ""
+        self.damage = ""
+        """What was found damaged; what is to be read may still be whole elsewhere."""
 
     def open(self, *, create: bool) -> sqlite3.Connection:
         """The connection that writes, where that may be; the first to be opened."""
@@ -144,6 +171,16 @@ class Place:
     def connect(self) -> sqlite3.Connection:
         """A further connection."""
         return connect(self.path, immutable=self.immutable)
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """`told`, which remembers damage."""
+        try:
+            with told(self.path):
+                yield
+        except Damaged as error:
+            self.damage = str(error)
+            raise
 
     def check(self, database: sqlite3.Connection | None = None) -> None:
         """A StoreFault where the path is not the file that was opened: what is written now would be lost.
@@ -252,7 +289,7 @@ _FAULTS = (
     ("closed database", "the store is closed"),
     ("unable to open", "could not be opened: it is no file, or its folder cannot be written"),
 )
-_KINDS = {"is full": DiskFull, "locked": StoreLocked}
+_KINDS = {"is full": DiskFull, "malformed": Damaged, "locked": StoreLocked}
 
 
 @contextmanager
@@ -301,7 +338,7 @@ class Readers:
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """A connection within one transaction: all that it reads is of one moment."""
-        with told(self._path):
+        with self._place.told():
             database = self._take()
             try:
                 self._place.check(database)

@@ -15,10 +15,11 @@ from collections.abc import Callable
 
 from counterpoint.errors import UsageError
 
-__all__ = ["APPLICATION_ID", "MIGRATIONS", "migrate", "version"]
+__all__ = ["APPLICATION_ID", "FOREIGN", "MIGRATIONS", "foreign", "migrate", "version"]
 
 APPLICATION_ID = 0x43505354
 """``CPST`` in ASCII."""
+FOREIGN = "is a database of another program: give another file with --store"
 
 
 def _create_tables(database: sqlite3.Connection) -> None:
@@ -99,13 +100,25 @@ def migrate(database: sqlite3.Connection, path: str) -> None:
         raise
 
 
+def foreign(database: sqlite3.Connection) -> bool:
+    """Is it a database of another program? An empty one is nobody's."""
+    application = _application(database)
+    if application:
+        return application != APPLICATION_ID
+    (tables,) = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+    return bool(tables)
+
+
+def _application(database: sqlite3.Connection) -> int:
+    (application,) = database.execute("PRAGMA application_id").fetchone()
+    return int(application)
+
+
 def version(database: sqlite3.Connection, path: str) -> int:
     """How many migrations were done, 0 of an empty database; UsageError of a foreign or a newer one."""
-    (application,) = database.execute("PRAGMA application_id").fetchone()
-    if application != APPLICATION_ID:
-        (tables,) = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
-        if application or tables:
-            raise UsageError(f"{path}: is a database of another program: give another file with --store")
+    if foreign(database):
+        raise UsageError(f"{path}: {FOREIGN}")
+    if not _application(database):
         return 0
     (done,) = database.execute("SELECT MAX(number) FROM migrations").fetchone()
     if done > len(MIGRATIONS):

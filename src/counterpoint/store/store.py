@@ -23,7 +23,7 @@ from counterpoint.errors import UsageError
 from counterpoint.json_text import parse_json
 from counterpoint.score import Row
 from counterpoint.store import listing
-from counterpoint.store.database import DiskFull, Place, Readers, told
+from counterpoint.store.database import DiskFull, Place, Readers, StoreFault, told
 from counterpoint.store.keeping import Added, FileTrace, add, file_trace, keep
 from counterpoint.store.pruning import (
     FEW_PAGES,
@@ -249,7 +249,7 @@ class Store:
 
     def version(self) -> int:
         """A number that changes with every commit, also of other processes; cheap enough to ask often."""
-        with self._watch, told(self.path):
+        with self._watch, self._place.told():
             try:
                 (version,) = self._watcher.execute("PRAGMA data_version").fetchone()
             except sqlite3.OperationalError:
@@ -257,6 +257,14 @@ class Store:
                 raise
             self._place.check(self._watcher)
             return int(version)
+
+    def check(self) -> None:
+        """A StoreFault where the file is not the one that was opened, or where damage was met since."""
+        self.version()
+        with self._readers.snapshot() as database:
+            database.execute("SELECT id FROM runs ORDER BY received_at DESC LIMIT 1").fetchall()
+        if self._place.damage:
+            raise StoreFault(self._place.damage)
 
     # --- upkeep ----------------------------------------------------------------------------------
 

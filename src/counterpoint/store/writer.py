@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from counterpoint.errors import CounterpointError
-from counterpoint.store.database import Place, StoreFault, StoreLocked, begin_writing, patience, told
+from counterpoint.store.database import Place, StoreFault, StoreLocked, begin_writing, patience
 
 __all__ = ["StoreFull", "Work", "Writer"]
 
@@ -159,7 +159,7 @@ class Writer:
             job.result, job.done = result, True
 
     def _begin(self, until: float) -> None:
-        with told(self._path):
+        with self._place.told():
             if self._database.in_transaction:  # Ctrl-C came right after it began
                 self._database.execute("ROLLBACK")
             self._place.check(self._database)
@@ -173,7 +173,7 @@ class Writer:
         """What each job gives; where one fails, none is done and its error is raised."""
         database = self._database
         try:
-            with told(self._path):
+            with self._place.told():
                 results = [job.work(database) for job in jobs]
                 database.execute("COMMIT")
             self._place.check(database)  # else what is on the disk may be nowhere

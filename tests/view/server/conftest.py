@@ -105,6 +105,9 @@ class Kept:
     def version(self) -> int:
         return len(self.spans)
 
+    def check(self) -> None:
+        """It is whole."""
+
 
 @pytest.fixture
 def kept() -> Kept:

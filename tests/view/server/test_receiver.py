@@ -20,7 +20,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, TracesData
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as Sent
 
 from counterpoint.errors import UsageError
-from counterpoint.store import StoreFull
+from counterpoint.store import Span, Store, StoreFull
 from counterpoint.view.server.limits import Limits
 from counterpoint.view.server.spans import decode
 
@@ -532,6 +532,24 @@ def test_a_store_that_another_program_keeps_locked_is_503_after_a_while_and_come
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
     assert "is locked by another program" in told(answer)
     assert server.ask("POST", "/v1/traces", message(span()), content_type=PROTOBUF).status == 200
+
+
+def test_a_server_is_not_healthy_once_its_store_was_found_damaged(serving, tmp_path: Path):
+    path = tmp_path / "store.db"
+    with Store(path) as store:
+        store.add_spans(
+            [Span(f"{n:032x}", "b" * 16, envelope=b"", payload=bytes(9000)) for n in range(1, 50)]
+        )
+    content = bytearray(path.read_bytes())
+    content[3 * 8192 :] = b"\xff" * (len(content) - 3 * 8192)
+    path.write_bytes(content)
+    with Store(path) as store:
+        server = serving(store)
+        server.ask("GET", "/")
+        server.ask("POST", "/v1/traces", message(span()), content_type=PROTOBUF)
+        health = server.ask("GET", "/healthz")
+        assert health.status == 503
+        assert "is damaged" in health.text
 
 
 def test_a_store_that_was_deleted_is_503_with_the_reason_until_it_is_back(serving, tmp_path: Path):

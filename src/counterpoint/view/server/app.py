@@ -63,7 +63,7 @@ def create_app(
 def _health(store: Store) -> Callable[[Request], Response]:
     def health(_: Request) -> Response:
         try:
-            store.version()
+            store.check()
         except CounterpointError as error:
             return PlainTextResponse(f"{error}\n", 503)
         return PlainTextResponse("ok\n")
