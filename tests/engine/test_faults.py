@@ -31,7 +31,7 @@ FAULTS = {
     "dropped at once": (Fault.dropped(0), "connection failed"),
     "garbage": (Fault.garbage(), "no JSON"),
     "empty choices": (Fault.empty_choices(), "no choices"),
-    "stall": (Fault.stall(60), "no answer within"),
+    "stall": (Fault.stall(60), "no whole answer within"),
 }
 
 
@@ -158,7 +158,7 @@ def test_a_real_minute_of_silence_is_waited_out_once_and_named_where_it_stays(tm
         )
     assert (waited.failures, len(waited.traces), len(passing.requests)) == ((), 6, 7)
     assert [(one.trace, one.agent) for one in failed.failures] == [("q3", "direct")]
-    assert failed.failures[0].error.endswith("no answer within 60 s")
+    assert failed.failures[0].error.endswith("no whole answer within 60 s")
     assert len(failed.traces) == 6
 
 

@@ -11,6 +11,8 @@ import socket
 import threading
 import time
 import traceback
+import tracemalloc
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -96,7 +98,7 @@ def test_settings_that_were_asked_for_are_sent_and_others_are_not(seven, waits):
         (Fault.garbage("[]"), "the answer is no chat completion: []"),
         (Fault.garbage('{"choices": [null]}'), "the answer is no chat completion"),
         (Fault.empty_choices(), "the answer has no choices"),
-        (Fault.stall(60), "no answer within 0.2 s"),
+        (Fault.stall(60), "no whole answer within 0.2 s"),
     ],
     ids=str,
 )
@@ -396,10 +398,18 @@ def test_an_environment_that_lets_no_connection_be_made_is_named(monkeypatch, va
 class Endless:
     """A loopback server whose answers go on for ever: ``chunk`` and a pause, again and again."""
 
-    def __init__(self, chunk: bytes, pause_s: float, status: int = 200, head: bytes = b"") -> None:
+    def __init__(
+        self,
+        chunk: bytes,
+        pause_s: float,
+        status: int = 200,
+        head: bytes = b"",
+        *,
+        begin: bytes | None = None,
+    ) -> None:
+        self.begin = b"HTTP/1.1 %d OK\r\n%s\r\n" % (status, head) if begin is None else begin
         self.listening = socket.create_server(("127.0.0.1", 0))
-        self.chunk, self.pause_s, self.head = chunk, pause_s, head
-        self.status = status
+        self.chunk, self.pause_s = chunk, pause_s
         self.requests = 0
         threading.Thread(target=self.serve, daemon=True).start()
 
@@ -414,7 +424,7 @@ class Endless:
                 self.requests += 1
                 with caller, suppress(OSError):
                     caller.recv(1 << 16)
-                    caller.sendall(b"HTTP/1.1 %d OK\r\n%s\r\n" % (self.status, self.head))
+                    caller.sendall(self.begin)
                     while True:
                         caller.sendall(self.chunk)
                         time.sleep(self.pause_s)
@@ -428,7 +438,7 @@ def test_an_answer_that_drips_ends_at_the_timeout(waits, status):
     server = Endless(b" ", 0.02, status)
     begun = time.monotonic()
     told = failure(server, waits, timeout_s=0.3, retries=1)
-    assert "the answer was not complete within 0.3 s (tried 2 times)" in told
+    assert "no whole answer within 0.3 s (tried 2 times)" in told
     assert time.monotonic() - begun < 3
     assert server.requests == 2
     server.close()
@@ -439,7 +449,8 @@ def test_an_answer_that_drips_ends_at_the_timeout(waits, status):
     [
         (200, b"", "the answer is larger than 32 MB"),
         (400, b"", "the answer is larger than 32 MB"),
-        (200, b"Content-Encoding: gzip\r\n", "the answer is larger than 1 MB"),
+        (200, b"Content-Encoding: gzip\r\n", "the answer is larger than 32 MB"),
+        (200, b"Content-Encoding: br\r\n", "the answer is packed as nobody asked for, and not by gzip"),
     ],
 )
 def test_an_answer_without_end_is_cut_off_and_not_asked_for_again(waits, status, head, told):
@@ -447,6 +458,46 @@ def test_an_answer_without_end_is_cut_off_and_not_asked_for_again(waits, status,
     server = Endless(chunk, 0.0, status, head)
     assert told in failure(server, waits)
     assert (server.requests, waits) == (1, [])
+    server.close()
+
+
+def test_a_small_answer_that_unpacks_to_a_large_one_takes_no_memory(waits):
+    packed = gzip.compress(b" " * 2**28)
+    head = b"Content-Encoding: gzip\r\nContent-Length: %d\r\n" % len(packed)
+    server = Endless(packed, 9, 200, head)
+    tracemalloc.start()
+    try:
+        assert "the answer is larger than 32 MB" in failure(server, waits)
+        assert tracemalloc.get_traced_memory()[1] < 3 * 2**25
+    finally:
+        tracemalloc.stop()
+        server.close()
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
+def test_an_answer_that_is_packed_unasked_is_read(waits, pack):
+    packed = pack(b'{"choices": [{"message": {"content": "7"}}]}')
+    encoding = b"gzip" if pack is gzip.compress else b"deflate"
+    head = b"Content-Encoding: %s\r\nContent-Length: %d\r\n" % (encoding, len(packed))
+    server = Endless(packed, 9, 200, head)
+    assert asked(server, waits).text == "7"
+    server.close()
+
+
+@pytest.mark.parametrize(
+    ("head", "drip"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX-A: ", b"a"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", b"x"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+    ],
+)
+def test_an_answer_ends_at_the_timeout_whatever_part_of_it_drips(waits, head, drip):
+    server = Endless(drip, 0.02, begin=head)
+    begun = time.monotonic()
+    assert "no whole answer within 0.3 s" in failure(server, waits, timeout_s=0.3, retries=0)
+    assert time.monotonic() - begun < 2
     server.close()
 
 

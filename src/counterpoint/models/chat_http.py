@@ -150,7 +150,7 @@ class ChatHTTP:
         except openai.APIStatusError as error:
             return self._refused(error)
         except openai.APITimeoutError:
-            return _Failure(f"no answer within {self.timeout_s:g} s")
+            return _Failure(f"no whole answer within {self.timeout_s:g} s")
         except (openai.OpenAIError, Unbounded) as error:
             cause = error.__cause__ or error
             if isinstance(cause, Unbounded):
