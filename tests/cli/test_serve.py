@@ -5,12 +5,13 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError, URLError
@@ -307,6 +308,28 @@ def test_a_disk_that_is_full_is_503_with_a_reason_and_what_was_taken_stays(tmp_p
         with urlopen(f"{server.url}/healthz", timeout=30) as answer:
             assert answer.status == 200
     assert set(taken) <= stored(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_copy_that_is_put_in_the_place_of_the_store_is_served_after_a_restart(
+    serve: Callable[..., Served], tmp_path: Path, how: int
+):
+    server = serve()
+    server.post([span(1)])
+    with closing(sqlite3.connect(tmp_path / "s.db")) as database:
+        database.execute(f"VACUUM INTO '{tmp_path / 'copy.db'}'")
+    server.post([span(number) for number in range(2, 100)])
+    (tmp_path / "copy.db").replace(tmp_path / "s.db")
+    with pytest.raises(HTTPError, match="503"):
+        server.post([span(100)])
+    server.stop(how)
+    again = serve()
+    again.post([span(101)])
+    assert again.stop()[0] == 0
+    assert stored(tmp_path / "s.db") == {1, 101}
+    with Store(tmp_path / "s.db") as store:
+        assert store.verify() == []
 
 
 def stored(path: Path) -> set[int]:
