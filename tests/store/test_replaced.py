@@ -138,6 +138,16 @@ def test_what_a_file_that_was_moved_away_lacks_is_written_to_it(path: Path):
         assert [run.id for run in new.runs().rows] == [trace_id(9)]
 
 
+def test_a_file_that_was_moved_away_takes_all_with_it_and_leaves_no_log(path: Path):
+    away = path.with_name("away.db")
+    with Store(path) as store:
+        store.add_spans([span(1)])
+        path.rename(away)
+    assert list(path.parent.iterdir()) == [away]
+    with Store(away) as store:
+        assert store.runs().total == 1
+
+
 def test_a_log_that_pruning_emptied_is_no_fault(path: Path, store: Store):
     with Store(path) as other:
         store.add_spans([span(1)])

@@ -213,6 +213,13 @@ class Place:
                 "go on with the rest"
             )
 
+    def leave(self, database: sqlite3.Connection) -> None:
+        """Before closing: no log stays beside another file, or where another may be put."""
+        with suppress(StoreFault):
+            self.check(database)
+        if not self.immutable and _identity(self.path) is None:
+            self._leave_replaced(database)
+
     def _leave_replaced(self, database: sqlite3.Connection | None) -> None:
         """What is in the log goes to the file that was opened, wherever that is now."""
         if database is not None:

@@ -14,7 +14,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, TypeVar
 
 from counterpoint.errors import CounterpointError
@@ -100,8 +99,7 @@ class Writer:
                 self._turn.wait()
             if self._opened:
                 self._opened = False
-                with suppress(CounterpointError):
-                    self._place.check(self._database)  # leaves no log beside another file
+                self._place.leave(self._database)
             self._database.close()
 
     def _drop(self, job: _Job) -> None:
