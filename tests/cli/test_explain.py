@@ -30,6 +30,18 @@ def test_a_trace_is_named_and_a_wrong_name_gets_a_suggestion(run: Run, traces: P
     assert "there are: t1, t2" in told.err
 
 
+def test_a_trace_whose_calls_failed_is_not_explained_and_the_reason_is_told(run: Run, tmp_path: Path):
+    path = tmp_path / "traces.jsonl"
+    path.write_text(lines(native("t1"), native("t2", labels={"failed_calls": 1, "calls": 3})))
+    told = run("explain", path, "--trace", "t2", "--embedder", "hashing")
+    assert (told.code, told.out) == (2, "")
+    assert told.err.splitlines() == [
+        f"counterpoint: {path}: trace 't2' cannot be explained: 1 of 3 calls of this question failed: "
+        "run it again with --resume"
+    ]
+    assert run("explain", path, "--embedder", "hashing").code == 0
+
+
 def test_json_holds_all_of_it(run: Run, traces: Path):
     found = json.loads(run("explain", traces, "--format", "json", "--embedder", "hashing").out)
     assert found["schema"] == "counterpoint.explain/1"

@@ -50,9 +50,12 @@ def test_jsonl_and_csv_have_a_line_a_row_and_markdown_a_table(run: Run, traces: 
     assert len(rows) == len(table) == 4
     assert [row["trace"] for row in table] == [row["trace"] for row in rows]
     assert (rows[3]["value"], table[3]["value"]) == (None, "")
-    markdown = run("score", traces, *METRICS, "--format", "md").out.splitlines()
-    assert markdown[0] == "| system | metric | mean | 95 % interval | n | undefined |"
-    assert len({line.count("|") for line in markdown}) == 1
+    markdown, _, reasons = run("score", traces, *METRICS, "--format", "md").out.partition("\n\n")
+    table = markdown.splitlines()
+    assert table[0] == "| system | metric | mean | 95 % interval | n | undefined |"
+    assert len({line.count("|") for line in table}) == 1
+    why = "1 undefined: no gold answer: record one with the trace, or give --gold FILE"
+    assert reasons.split("\n\n")[0] == f"accuracy: {why}"
 
 
 def test_hostile_names_are_text_in_every_format(run: Run, tmp_path: Path):

@@ -44,14 +44,18 @@ def explain(
     """Explain one trace: who was diverse, which paths were waste, where the answer was lost, what repeats."""
     choose(format, ("text", "json"), "--format")
     from counterpoint.cli.score import finish
-    from counterpoint.evaluate import evaluate
+    from counterpoint.evaluate import FAILED, evaluate
     from counterpoint.explain import explain as explained
+    from counterpoint.trace import failed_calls
 
     (reading,) = how.open([path])
     found, others = _found(reading, trace)
     if found is None:
         finish([reading], None, quiet=quiet)
         raise UsageError(f"{path}: no trace to explain")
+    if failed := failed_calls(found):
+        how_many = f"{failed['failed_calls']} of {failed['calls']}"
+        raise UsageError(f"{path}: trace {found.id!r} cannot be explained: {how_many} {FAILED}")
     scores = evaluate(
         [found],
         ["ids"],

@@ -17,7 +17,7 @@ from counterpoint.registry import names
 from counterpoint.scores import Scores, Summary, plain
 from counterpoint.secrets import mask
 
-__all__ = ["arrow", "interval_text", "number", "signed", "summary", "text"]
+__all__ = ["arrow", "interval_text", "number", "reasons", "signed", "summary", "text"]
 
 ARROWS = {"higher": "↑", "lower": "↓", "": ""}
 COLUMN_WIDTH, LABEL_WIDTH = 27, 18
@@ -135,19 +135,24 @@ def interval_text(entry: Summary) -> str:
 
 
 def _reasons(entries: list[Summary]) -> Iterator[Text]:
-    """Why rows are undefined, over all systems, with counts."""
+    told = list(reasons(entries))
+    for line in told:
+        yield Text(line, style="yellow")
+    if told:
+        yield Text()
+
+
+def reasons(entries: list[Summary]) -> Iterator[str]:
+    """Why rows are undefined, over all systems, with counts: a line each."""
     told = [
         (f"{entry.metric}: {count} undefined: {_line(reason)}")
         for entry in entries
         if entry.system is None
         for reason, count in sorted(entry.reasons.items(), key=lambda item: (-item[1], item[0]))
     ]
-    for line in told[:REASONS]:
-        yield Text(line, style="yellow")
+    yield from told[:REASONS]
     if len(told) > REASONS:
-        yield Text(f"... and {len(told) - REASONS} more reasons (--format json has all)", style="yellow")
-    if told:
-        yield Text()
+        yield f"... and {len(told) - REASONS} more reasons (--format json has all)"
 
 
 def _findings(scores: Scores, keep_secrets: bool) -> Iterator[Text]:

@@ -13,7 +13,7 @@ import re
 from typing import Any
 
 from counterpoint.scores import Scores, Summary, plain
-from counterpoint.view.table import arrow, interval_text, number
+from counterpoint.view.table import arrow, interval_text, number, reasons
 
 __all__ = ["cell", "csv_text", "escape_markdown", "jsonl", "markdown"]
 
@@ -51,13 +51,15 @@ def cell(value: Any) -> Any:
 
 
 def markdown(scores: Scores, *, keep_secrets: bool = False) -> str:
-    """The summary as a Markdown table: a line a system and metric."""
+    """The summary as a Markdown table: a line a system and metric; below it, why values are undefined."""
     lines = [
         "| system | metric | mean | 95 % interval | n | undefined |",
         "| --- | --- | ---: | :---: | ---: | ---: |",
     ]
+    records = []
     for entry in scores.summary():
         record = Summary(**plain(entry, keep_secrets=keep_secrets))
+        records.append(record)
         beside = scores.unread(entry.metric, entry.system)
         cells = (
             "**all**" if record.system is None else escape_markdown(record.system) or "(no name)",
@@ -68,7 +70,8 @@ def markdown(scores: Scores, *, keep_secrets: bool = False) -> str:
             str(record.undefined),
         )
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    told = [escape_markdown(line) for line in reasons(records)]
+    return "\n\n".join(["\n".join(lines), *told]) + "\n"
 
 
 def escape_markdown(text: str) -> str:
