@@ -15,8 +15,7 @@ Conventions
   after those not yet played.
 * An endpoint that answers no further call, and many failures in a row without one reply, end a run
   (`counterpoint.engine.patience`). Refusals and empty texts of a model are replies.
-* A stop (Ctrl-C, an outage, a budget, ours or the model's own) lets the calls under way come in, and keeps
-  them.
+* A stop (Ctrl-C, an outage, a budget, ours or the model's own) lets calls under way come in, and keeps them.
 """
 
 from __future__ import annotations
@@ -150,8 +149,7 @@ class _Run:
         self.lock = threading.Lock()
         self.progress = Progress(questions=len(plan.jobs))
         self.stopping = threading.Event()
-        self.left = False
-        self.crashed = 0
+        self.left, self.crashed = False, 0
         self.patience = Patience(1, ())
         self.spent: dict[str, float] = {}
         self.broken: CounterpointError | None = None
@@ -242,10 +240,9 @@ class _Run:
             failures = [Failure(job.id, "", f"{type(outcome).__name__}: {outcome}")]
         else:
             return
-        if failures:
-            self.failures[job.key] = failures
-            for failure in failures:
-                self.folder.note("failed", trace=failure.trace, agent=failure.agent, error=failure.error)
+        self.failures[job.key] = failures
+        for failure in failures:
+            self.folder.note("failed", trace=failure.trace, agent=failure.agent, error=failure.error)
 
     def _stop(self, why: str) -> bool:
         """Begin no further call; whether this is the first reason not to."""
@@ -374,10 +371,10 @@ class _Asker:
         """The trace, which says so where calls failed; it has no grade then."""
         if not self.failed:
             return trace
-        calls = self.times.total()
-        labels = {**trace.labels, "failed_calls": self.failed, "calls": calls}
-        told = (*trace.warnings, f"{self.failed} of {calls} {FAILED}")
-        return replace(trace, correct=None, labels=labels, warnings=told)
+        failed, calls = self.failed, self.times.total()
+        labels = {**trace.labels, "failed_calls": failed, "calls": calls}
+        warnings = (*trace.warnings, f"{failed} of {calls} {FAILED}")
+        return replace(trace, correct=None, labels=labels, warnings=warnings)
 
 
 def dollars(reply: Reply) -> float | None:
