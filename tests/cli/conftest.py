@@ -1,6 +1,7 @@
 import json
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,3 +52,11 @@ def traces(tmp_path: Path) -> Path:
     path = tmp_path / "traces.jsonl"
     path.write_text(lines(native("t1"), native("t2", gold=None)))
     return path
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Children can be interrupted, also where the tests run in the background with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -526,6 +526,7 @@ def test_a_run_that_is_killed_goes_on_and_pays_for_nothing_twice(tmp_path: Path,
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_leaves_a_folder_that_goes_on(tmp_path: Path, data: Path):
     data.write_text(questions(20))
     with scripted_server(reply, latency_s=0.05) as server:

@@ -168,6 +168,7 @@ def test_scores_of_something_else_are_not_written_over(run: Run, data: Path, tmp
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("interruptible")
 def test_the_first_ctrl_c_says_at_once_what_is_waited_for(data: Path, tmp_path: Path):
     with scripted_server("The answer is 7.", latency_s=3) as server:
         command = [sys.executable, "-m", "counterpoint", *map(str, words(server, data, tmp_path / "r"))]
