@@ -93,35 +93,38 @@ def test_eight_exporters_at_one_time_lose_nothing(serving):
         )
 
 
-def test_exporters_that_are_sent_away_come_back_and_lose_nothing(serving, tmp_path: Path):
+def test_exporters_that_are_sent_away_come_back_and_lose_nothing(serving, tmp_path: Path, caplog: Any):
     store = Store(tmp_path / "s.db")
-    refused = []
+    refused: list[str] = []
+    both = threading.Event()  # somebody was sent away here, and one of the exporters too
 
-    class Slow:
-        """A store that takes its time, with one request at a time before it."""
+    class Busy:
+        """A store that takes nothing before both were sent away, with one request at a time before it."""
 
         def add_spans(self, spans: Any, *, wait_s: float) -> None:
-            time.sleep(0.02)
+            assert both.wait(60)
             store.add_spans(spans)
 
         def version(self) -> int:
             return store.version()
 
-    server = serving(Slow(), limits=Limits(requests=1, queue=3, wait_s=0.1))
-    watch = threading.Event()
+    server = serving(Busy(), limits=Limits(requests=1, queue=3, wait_s=0.1))
 
     def press() -> None:
         """Somebody else who presses, and does not come back."""
-        while not watch.wait(0.01):
+        while not both.wait(0.01):
             answer = server.ask("POST", "/v1/traces", b"", content_type="application/x-protobuf")
             if answer.status == 429:
                 refused.append(answer.headers["retry-after"])
+            if refused and "Too Many Requests" in caplog.text:  # the exporters say so before they wait
+                both.set()
 
     other = threading.Thread(target=press)
     other.start()
     failed = together(server.url)
-    watch.set()
+    both.set()
     other.join()
+    assert "Too Many Requests" in caplog.text
     assert set(refused) == {"1"}
     assert failed == [0] * EXPORTERS
     assert [run.spans for run in store.runs().rows] == [SPANS] * EXPORTERS
