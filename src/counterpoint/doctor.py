@@ -19,7 +19,7 @@ from counterpoint.adapters import Reading
 from counterpoint.contracts import Context, Metric
 from counterpoint.graph import CollaborationGraph
 from counterpoint.metrics import DEFAULT, metrics_of
-from counterpoint.metrics.outcome import step_correctness
+from counterpoint.metrics.correctness import step_correctness
 from counterpoint.metrics.roles import role_table
 from counterpoint.trace import EVIDENCE, Step, Trace, tidy
 

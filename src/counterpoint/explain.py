@@ -28,8 +28,8 @@ from counterpoint.contracts import Context
 from counterpoint.graph import Edges
 from counterpoint.metrics.attribution import Attribution, attribute
 from counterpoint.metrics.blame import BLAME
+from counterpoint.metrics.correctness import run_answer, run_correct, run_graded, step_correctness
 from counterpoint.metrics.costs import costs, repeated_shares
-from counterpoint.metrics.outcome import run_answer, run_correct, run_graded, step_correctness
 from counterpoint.metrics.replay import Recording, recording
 from counterpoint.metrics.similarity import embedded_cosines, same_texts, tfidf_cosines
 from counterpoint.metrics.uptake import uptake

@@ -19,7 +19,7 @@ from counterpoint.engine.local import Report, run
 from counterpoint.errors import ModelError, ModelUnavailable, UsageError
 from counterpoint.evaluate import FAILED, evaluate
 from counterpoint.graph import CollaborationGraph
-from counterpoint.metrics.outcome import run_correct
+from counterpoint.metrics.correctness import run_correct
 from counterpoint.models.limits import Limits
 from counterpoint.models.scripted import Scripted
 from counterpoint.runtime.systems import system

@@ -6,6 +6,7 @@ import pytest
 from small_worlds import context_of, turn
 
 from counterpoint.errors import UsageError
+from counterpoint.metrics.correctness import step_answers
 from counterpoint.metrics.costs import costs
 from counterpoint.metrics.counterfactual import (
     MEASURES,
@@ -16,7 +17,6 @@ from counterpoint.metrics.counterfactual import (
     removals,
     saving,
 )
-from counterpoint.metrics.outcome import step_answers
 from counterpoint.metrics.replay import ASSUMPTION, Recording, Removal, recording, vote
 from counterpoint.models.hashing import HashingEncoder
 from counterpoint.trace import Usage

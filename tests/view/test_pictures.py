@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from counterpoint.compare import ComparedPair, Comparison, Difference
 from counterpoint.contracts import Context
 from counterpoint.graph import CollaborationGraph
-from counterpoint.metrics.outcome import last_word
+from counterpoint.metrics.correctness import last_word
 from counterpoint.score import Score
 from counterpoint.trace import decode
 from counterpoint.view.pictures import (

@@ -38,7 +38,7 @@ from counterpoint.judges import make as make_judges
 from counterpoint.metrics import metrics_of
 from counterpoint.metrics.claim_ledger import Event, ledger
 from counterpoint.metrics.claim_metrics import OPTIONS
-from counterpoint.metrics.outcome import last_word
+from counterpoint.metrics.correctness import last_word
 from counterpoint.models.embed import TextEmbedder
 from counterpoint.models.embed import embedder as load_embedder
 from counterpoint.store import Run, Store, StoreFault

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterpoint.contracts import Context
+from counterpoint.metrics.correctness import run_correct, step_correctness
 from counterpoint.metrics.costs import Costs, costs, repeated_shares
 from counterpoint.metrics.loops import find_loops
-from counterpoint.metrics.outcome import run_correct, step_correctness
 from counterpoint.metrics.replay import Recording, recording
 from counterpoint.metrics.uptake import uptake
 from counterpoint.trace import task_id

@@ -34,10 +34,10 @@ from numpy.typing import NDArray
 
 from counterpoint.contracts import Context
 from counterpoint.graph import Edges, View
+from counterpoint.metrics.correctness import step_correctness
 from counterpoint.metrics.costs import Costs, costs, repeated_shares
 from counterpoint.metrics.diversity import information_diversity
 from counterpoint.metrics.gemmas import IDS, UPR
-from counterpoint.metrics.outcome import step_correctness
 from counterpoint.metrics.paths import PathQuestion, count, load, node_load
 from counterpoint.metrics.shapley import Estimate, leave_one_out, shapley, shapley_intervals
 from counterpoint.metrics.uptake import uptake

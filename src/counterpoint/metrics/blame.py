@@ -41,8 +41,8 @@ import numpy as np
 from counterpoint.answers import read_number
 from counterpoint.answers.equality import normalize
 from counterpoint.contracts import Context, Metric
+from counterpoint.metrics.correctness import run_answer, run_correct
 from counterpoint.metrics.influence import previous_turns, uptake_shares
-from counterpoint.metrics.outcome import run_answer, run_correct
 from counterpoint.metrics.replay import Recording, recording
 from counterpoint.metrics.similarity import TOKENIZERS
 from counterpoint.metrics.uptake import uptake

@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from counterpoint.answers import same_answer
 from counterpoint.contracts import Context, Metric
-from counterpoint.metrics.outcome import step_correctness
+from counterpoint.metrics.correctness import step_correctness
 from counterpoint.score import Score
 
 __all__ = ["FLIP_GAIN", "Flip", "flip_ledger", "flips"]

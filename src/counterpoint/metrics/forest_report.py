@@ -21,10 +21,10 @@ from msgspec import Struct
 
 from counterpoint.contracts import Context
 from counterpoint.errors import UsageError
+from counterpoint.metrics.correctness import run_correct, step_correctness
 from counterpoint.metrics.diagnosis import Symptoms, diagnose, structural_threshold
 from counterpoint.metrics.forest_match import match_trace
 from counterpoint.metrics.forests import Forest, read_forest
-from counterpoint.metrics.outcome import run_correct, step_correctness
 from counterpoint.metrics.panel import CONTENT_REDUNDANCY, NODE_VALIDITY
 from counterpoint.metrics.ranking import (
     Family,

@@ -40,8 +40,8 @@ from counterpoint.errors import GraphError, UsageError
 from counterpoint.graph import Edges, View
 from counterpoint.metrics import paths as exact
 from counterpoint.metrics import paths_float as floating
+from counterpoint.metrics.correctness import step_correctness
 from counterpoint.metrics.diversity import diversity_curve, information_diversity
-from counterpoint.metrics.outcome import step_correctness
 from counterpoint.metrics.paths import PathQuestion, is_edge_list
 from counterpoint.registry import suggest
 from counterpoint.score import Score

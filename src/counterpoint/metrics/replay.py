@@ -31,8 +31,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from counterpoint.contracts import Context
+from counterpoint.metrics.correctness import run_answer, run_correct, step_answers, step_correctness
 from counterpoint.metrics.influence import answer_classes
-from counterpoint.metrics.outcome import run_answer, run_correct, step_answers, step_correctness
 from counterpoint.trace import Trace
 
 __all__ = ["ASSUMPTION", "Outcome", "Recording", "Removal", "Vote", "recording", "vote", "without"]

@@ -29,8 +29,8 @@ import numpy as np
 from counterpoint.contracts import Context, Metric
 from counterpoint.errors import UsageError
 from counterpoint.metrics import coordination
+from counterpoint.metrics.correctness import NO_GOLD, run_correct, step_correctness
 from counterpoint.metrics.near import said, said_texts
-from counterpoint.metrics.outcome import NO_GOLD, run_correct, step_correctness
 from counterpoint.metrics.repetition import CHARACTERS_A_TOKEN
 from counterpoint.registry import suggest
 from counterpoint.score import Score

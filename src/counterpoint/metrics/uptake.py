@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from counterpoint.contracts import Context, Metric
 from counterpoint.errors import UsageError
 from counterpoint.graph import CollaborationGraph, Edges
+from counterpoint.metrics.correctness import run_answer, run_correct, step_answers, step_correctness
 from counterpoint.metrics.gemmas import path_graph, unnecessary_path_ratio
 from counterpoint.metrics.influence import (
     EMBEDDING,
@@ -45,7 +46,6 @@ from counterpoint.metrics.influence import (
     useful_steps,
 )
 from counterpoint.metrics.near import codes
-from counterpoint.metrics.outcome import run_answer, run_correct, step_answers, step_correctness
 from counterpoint.registry import suggest
 from counterpoint.score import Score
 from counterpoint.trace import Step

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from counterpoint.contracts import Context
 from counterpoint.findings import Observation, Observer
+from counterpoint.metrics.correctness import last_word, run_correct, step_answers
 from counterpoint.metrics.costs import costs, text_tokens
-from counterpoint.metrics.outcome import last_word, run_correct, step_answers
 from counterpoint.metrics.uptake import uptake
 from counterpoint.trace import Step, Trace, Transfer, task_id
 from counterpoint.view.markup import block, inline, picture

@@ -20,9 +20,9 @@ from msgspec import Struct
 
 from counterpoint.contracts import Context
 from counterpoint.errors import GraphError
+from counterpoint.metrics.correctness import run_answer, run_correct, step_answers, step_correctness
 from counterpoint.metrics.costs import text_tokens
 from counterpoint.metrics.gemmas import path_load
-from counterpoint.metrics.outcome import run_answer, run_correct, step_answers, step_correctness
 from counterpoint.metrics.repetition import Turn, repeats
 from counterpoint.metrics.uptake import uptake
 from counterpoint.trace import EVIDENCE, Step

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from counterpoint.contracts import Context
+from counterpoint.metrics.correctness import last_word
 from counterpoint.metrics.costs import costs, text_tokens
-from counterpoint.metrics.outcome import last_word
 from counterpoint.view.markup import html_table, inline, picture
 from counterpoint.view.pictures import cost_svg, lanes_svg, scene, team_svg
 from counterpoint.view.server.layout import key_of, link_to, scores_of

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from counterpoint.contracts import Context
 from counterpoint.metrics.claim_ledger import EVENTS, Event
-from counterpoint.metrics.outcome import last_word
+from counterpoint.metrics.correctness import last_word
 from counterpoint.scores import Scores, Summary
 from counterpoint.store.records import task_or_name
 from counterpoint.trace import Trace
