@@ -17,8 +17,18 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# The same examples on every machine, and no complaint about a slow one.
-hypothesis.settings.register_profile("counterpoint", derandomize=True, deadline=None)
+# The same examples on every machine, and no complaint about a slow one, of tests or of what draws examples.
+# Others are looked for by hand: pytest --hypothesis-profile=explore --hypothesis-seed=N
+hypothesis.settings.register_profile(
+    "counterpoint",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.register_profile(
+    "explore", hypothesis.settings.get_profile("counterpoint"), derandomize=False
+)
 hypothesis.settings.load_profile("counterpoint")
 
 
