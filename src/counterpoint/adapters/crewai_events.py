@@ -27,10 +27,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from counterpoint.adapters._items import Items
 from counterpoint.adapters._messages import Chat, ToolCall, as_json, chats
 from counterpoint.adapters._otlp import nanoseconds
 from counterpoint.adapters._runs import Dialect, Relation, traces
-from counterpoint.adapters._source import opening, records
+from counterpoint.adapters._source import opening
 from counterpoint.adapters._spans import Reading, Span, Tree
 from counterpoint.adapters._usage import usage_of
 from counterpoint.contracts import Source
@@ -63,34 +64,28 @@ def _is_event(value: Any) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every kickoff among the events; a TraceError in place of each record that is no event."""
-    spans: dict[str, Span] = {}
     events: list[dict[str, Any]] = []
-    warnings: dict[str, None] = {}
-    broken = False
-    for record in records(source):
-        if isinstance(record, TraceError):
-            broken = True
-            yield record
-            continue
-        warnings.update(dict.fromkeys(record.warnings))
-        for event in record.value if isinstance(record.value, list) else [record.value]:
-            if _is_event(event):
-                events.append(event)
-            else:
-                broken = True
-                yield TraceError("not an event of CrewAI", source=source.name, record=record.number)
+
+    def take(event: Any) -> bool:
+        if found := _is_event(event):
+            events.append(event)
+        return found
+
+    items = Items(source, "not an event of CrewAI")
+    yield from items.give(take)
+    spans: dict[str, Span] = {}
     for event in sorted(events, key=_place):
         _add(event, spans)
     for span in spans.values():
         span.trace = _root(span, spans)
-    if spans or not broken:
+    if spans or not items.broken:
         dialect = Dialect(_read, relations=_relations, facts=_facts)
         yield from traces(
             list(spans.values()),
             dialect,
             source=source.name,
             format="crewai_events",
-            warnings=tuple(warnings),
+            warnings=items.warnings,
         )
 
 

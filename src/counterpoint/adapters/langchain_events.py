@@ -23,10 +23,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from counterpoint.adapters._items import Items
 from counterpoint.adapters._langgraph import message_usage
 from counterpoint.adapters._messages import as_json, chats
 from counterpoint.adapters._runs import Dialect, traces
-from counterpoint.adapters._source import opening, records
+from counterpoint.adapters._source import opening
 from counterpoint.adapters._spans import Reading, Span, Tree
 from counterpoint.adapters._transcript import without_times
 from counterpoint.adapters.dialects import langgraph
@@ -52,26 +53,20 @@ def _is_event(value: Any) -> bool:
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every run among the events; a TraceError in place of each record that is no event."""
     runs = _Runs()
-    warnings: dict[str, None] = {}
-    broken = False
-    for record in records(source):
-        if isinstance(record, TraceError):
-            broken = True
-            yield record
-            continue
-        warnings.update(dict.fromkeys(record.warnings))
-        for event in record.value if isinstance(record.value, list) else [record.value]:
-            if _is_event(event):
-                runs.add(event)
-            else:
-                broken = True
-                yield TraceError("not an event of astream_events", source=source.name, record=record.number)
+
+    def take(event: Any) -> bool:
+        if found := _is_event(event):
+            runs.add(event)
+        return found
+
+    items = Items(source, "not an event of astream_events")
+    yield from items.give(take)
     runs.close()
-    if runs.spans or not broken:
+    if runs.spans or not items.broken:
         dialect = Dialect(_read, facts=_facts)
         found = list(runs.spans.values())
         for trace in traces(
-            found, dialect, source=source.name, format="langchain_events", warnings=tuple(warnings)
+            found, dialect, source=source.name, format="langchain_events", warnings=items.warnings
         ):
             yield trace if isinstance(trace, TraceError) else without_times(trace)
 

@@ -19,9 +19,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from counterpoint.adapters._items import Items
 from counterpoint.adapters._otlp import nanoseconds
 from counterpoint.adapters._runs import traces
-from counterpoint.adapters._source import opening, records
+from counterpoint.adapters._source import opening
 from counterpoint.adapters._spans import Span
 from counterpoint.adapters.dialects import ATTRIBUTES
 from counterpoint.contracts import Source
@@ -53,19 +54,17 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every trace among the observations of the file; a TraceError in place of each record that is none."""
     spans: list[Span] = []
     sessions: dict[str, str] = {}
-    broken = False
-    for record in records(source):
-        if isinstance(record, TraceError):
-            broken = True
-            yield record
-            continue
-        for item in _observations(record.value, sessions):
-            if _is_observation(item):
-                spans.append(_span(item))
-            else:
-                broken = True
-                yield TraceError("not an observation of Langfuse", source=source.name, record=record.number)
-    if spans or not broken:
+
+    def take(item: Any) -> bool:
+        if found := _is_observation(item):
+            spans.append(_span(item))
+        return found
+
+    items = Items(
+        source, "not an observation of Langfuse", split=lambda value: _observations(value, sessions)
+    )
+    yield from items.give(take)
+    if spans or not items.broken:
         for trace in traces(spans, ATTRIBUTES, source=source.name, format="langfuse"):
             if isinstance(trace, Trace):
                 session = sessions.get(str(trace.labels.get("trace_id")))

@@ -27,10 +27,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from counterpoint.adapters._items import Items
 from counterpoint.adapters._langgraph import Node, Task, author, human_text, nodes, spans
 from counterpoint.adapters._otlp import nanoseconds
 from counterpoint.adapters._runs import Dialect, Relation, traces
-from counterpoint.adapters._source import opening, records
+from counterpoint.adapters._source import opening
 from counterpoint.adapters._spans import Tree
 from counterpoint.adapters._transcript import reading_of
 from counterpoint.contracts import Source
@@ -54,19 +55,19 @@ def _is_snapshot(value: Any) -> bool:
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every thread; a TraceError in place of each record that is no snapshot."""
     threads: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    warnings: dict[str, None] = {}
-    for record in records(source):
-        if isinstance(record, TraceError):
-            yield record
-            continue
-        warnings.update(dict.fromkeys(record.warnings))
-        for snapshot in record.value if isinstance(record.value, list) else [record.value]:
-            if not _is_snapshot(snapshot):
-                yield TraceError("not a snapshot of LangGraph", source=source.name, record=record.number)
-            elif not _configured(snapshot["config"]).get("checkpoint_ns"):
-                threads[str(_configured(snapshot["config"]).get("thread_id") or "")].append(snapshot)
+
+    def take(snapshot: Any) -> bool:
+        if not _is_snapshot(snapshot):
+            return False
+        configured = _configured(snapshot["config"])
+        if not configured.get("checkpoint_ns"):
+            threads[str(configured.get("thread_id") or "")].append(snapshot)
+        return True
+
+    items = Items(source, "not a snapshot of LangGraph")
+    yield from items.give(take)
     for thread, snapshots in threads.items():
-        yield from _thread(thread, _branch(snapshots), source.name, tuple(warnings))
+        yield from _thread(thread, _branch(snapshots), source.name, items.warnings)
 
 
 def _configured(config: Any) -> Mapping[str, Any]:

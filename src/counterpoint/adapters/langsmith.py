@@ -16,10 +16,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from counterpoint.adapters._items import Items
 from counterpoint.adapters._messages import Chat, as_json, chats, role_of, whole
 from counterpoint.adapters._otlp import nanoseconds
 from counterpoint.adapters._runs import Dialect, traces
-from counterpoint.adapters._source import opening, records
+from counterpoint.adapters._source import opening
 from counterpoint.adapters._spans import Reading, Span, Tree
 from counterpoint.adapters.dialects import langgraph
 from counterpoint.contracts import Source
@@ -47,25 +48,19 @@ def _is_run(item: Any) -> bool:
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every trace among the runs of the file; a TraceError in place of each record that is no run."""
     runs: dict[str, dict[str, Any]] = {}
-    warnings: dict[str, None] = {}
-    broken = False
-    for record in records(source):
-        if isinstance(record, TraceError):
-            broken = True
-            yield record
-            continue
-        warnings.update(dict.fromkeys(record.warnings))
-        for run in _runs(record.value):
-            if run is None:
-                broken = True
-                yield TraceError("not a run of LangSmith", source=source.name, record=record.number)
-            else:
-                known = runs.setdefault(run["id"], {})
-                known.update({key: value for key, value in run.items() if value is not None})
-    if runs or not broken:
+
+    def take(run: dict[str, Any] | None) -> bool:
+        if run is not None:
+            known = runs.setdefault(run["id"], {})
+            known.update({key: value for key, value in run.items() if value is not None})
+        return run is not None
+
+    items = Items(source, "not a run of LangSmith", split=_runs)
+    yield from items.give(take)
+    if runs or not items.broken:
         spans = [_span(run) for run in runs.values()]
         dialect = Dialect(_read, facts=_facts)
-        yield from traces(spans, dialect, source=source.name, format="langsmith", warnings=tuple(warnings))
+        yield from traces(spans, dialect, source=source.name, format="langsmith", warnings=items.warnings)
 
 
 def _runs(value: Any) -> Iterator[dict[str, Any] | None]:

@@ -26,10 +26,11 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from counterpoint.adapters._items import Items
 from counterpoint.adapters._messages import as_json, chats
 from counterpoint.adapters._otlp import nanoseconds
 from counterpoint.adapters._runs import Dialect, traces
-from counterpoint.adapters._source import opening, records
+from counterpoint.adapters._source import opening
 from counterpoint.adapters._spans import Reading, Span, Tree
 from counterpoint.adapters._usage import usage_of
 from counterpoint.contracts import Source
@@ -60,32 +61,22 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every trace; a TraceError in place of each record that is neither trace nor span."""
     spans: list[Span] = []
     heads: dict[str, dict[str, Any]] = {}
-    warnings: dict[str, None] = {}
-    broken = False
-    for record in records(source):
-        if isinstance(record, TraceError):
-            broken = True
-            yield record
-            continue
-        warnings.update(dict.fromkeys(record.warnings))
-        for item in _items(record.value):
-            if not _is_item(item):
-                broken = True
-                yield TraceError(
-                    "neither a trace nor a trace.span of the OpenAI Agents SDK",
-                    source=source.name,
-                    record=record.number,
-                )
-            elif item["object"] == "trace":
-                heads[item["id"]] = item
-            else:
-                spans.append(_span(item))
+
+    def take(item: Any) -> bool:
+        if not _is_item(item):
+            return False
+        if item["object"] == "trace":
+            heads[item["id"]] = item
+        else:
+            spans.append(_span(item))
+        return True
+
+    items = Items(source, "neither a trace nor a trace.span of the OpenAI Agents SDK", split=_items)
+    yield from items.give(take)
     _lift_errors(spans)
-    if spans or not broken:
+    if spans or not items.broken:
         dialect = Dialect(_read, facts=partial(_facts, heads))
-        yield from traces(
-            spans, dialect, source=source.name, format="openai_agents", warnings=tuple(warnings)
-        )
+        yield from traces(spans, dialect, source=source.name, format="openai_agents", warnings=items.warnings)
 
 
 def _items(value: Any) -> list[Any]:
