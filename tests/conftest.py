@@ -8,7 +8,8 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +76,42 @@ def data() -> Path:
     if not folder.is_dir():
         pytest.skip("no real traces here: name their folder by COUNTERPOINT_DATA")
     return folder
+
+
+TakesAtMost = Callable[..., bool]
+
+
+@pytest.fixture(scope="session")
+def takes_at_most() -> TakesAtMost:
+    """``takes_at_most(seconds, work)``: whether a piece of work keeps its bound, however slow the machine is.
+
+    Processor time of the calling thread counts (or ``clock``), the best of three, and bounds are those of a
+    machine that takes `_YARDSTICK_S` for the yardstick: one that takes longer has as much more time.
+    """
+
+    def kept(
+        seconds: float, work: Callable[[], object], clock: Callable[[], float] = time.thread_time
+    ) -> bool:
+        for _ in range(3):
+            slow = _slowness()
+            begun = clock()
+            work()
+            took = clock() - begun
+            if took <= seconds * max(1.0, slow, _slowness()):
+                return True
+        return False
+
+    return kept
+
+
+_YARDSTICK_S = 0.02
+
+
+def _slowness() -> float:
+    """How many times longer than it should a fixed piece of work takes, at best of three."""
+    took = []
+    for _ in range(3):
+        begun = time.thread_time()
+        {number % 1000: str(number) for number in range(200_000)}
+        took.append(time.thread_time() - begun)
+    return min(took) / _YARDSTICK_S

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -572,18 +572,19 @@ HOSTILE += [
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_hostile_text_is_read_in_linear_time(unit: str) -> None:
+def test_hostile_text_is_read_in_linear_time(unit: str, takes_at_most: Any) -> None:
     text = unit * (250_000 // len(unit))
-    began = time.process_time()
-    for kind in ("number", "choice", "text", None):
-        read_answer(text, kind=kind, fallback=True, gold="x")
-        same_answer(text, text[:-1], kind=kind)
-    infer_kind("B", text)
-    assert time.process_time() - began < 3
+
+    def read() -> None:
+        for kind in ("number", "choice", "text", None):
+            read_answer(text, kind=kind, fallback=True, gold="x")
+            same_answer(text, text[:-1], kind=kind)
+        infer_kind("B", text)
+
+    assert takes_at_most(3, read)
 
 
-def test_a_megabyte_is_read_within_a_second() -> None:
+def test_a_megabyte_is_read_within_a_second(takes_at_most: Any) -> None:
     text = "So the answer is not 5 or \\boxed{6 but " * 25_000
-    began = time.process_time()
     assert read_answer(text, kind="number") is None
-    assert time.process_time() - began < 1
+    assert takes_at_most(1, lambda: read_answer(text, kind="number"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -147,18 +146,18 @@ def test_a_sub_agent_that_refers_to_its_caller_ends(tmp_path: Path) -> None:
     assert [sorted(step.agent for step in trace.steps) for trace in traces] == [["a", "b"], ["a", "b"]]
 
 
-def test_a_megabyte_of_one_word_is_compared_in_seconds(tmp_path: Path) -> None:
+def test_a_megabyte_of_one_word_is_compared_in_seconds(tmp_path: Path, takes_at_most: Any) -> None:
     def item(agent: str, text: str) -> dict[str, Any]:
         raw = {"type": "message", "content": [{"type": "output_text", "text": text}]}
         return {"type": "message_output_item", "agent": agent, "raw_item": raw}
 
     word = "word " * 200_000
-    began = time.process_time()
-    trace = only(
-        tmp_path, {"new_items": [item("a", word), item("b", f"You said {word}?"), item("c", "Yes.")]}
-    )
-    assert time.process_time() - began < 10
-    assert heard(trace)["b 2"] == ["a"]
+    items = [item("a", word), item("b", f"You said {word}?"), item("c", "Yes.")]
+
+    def compare() -> None:
+        assert heard(only(tmp_path, {"new_items": items}))["b 2"] == ["a"]
+
+    assert takes_at_most(10, compare)
 
 
 def test_events_of_crewai_out_of_order_are_read_as_in_order(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import gzip
 import json
 import random
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -745,7 +744,7 @@ def test_a_message_of_a_megabyte_is_read_and_found(read: Read) -> None:
     assert evidence(trace) == {("A1", "B1", "context")}
 
 
-def test_a_run_of_33_000_spans_of_six_agents_is_read_in_seconds(read: Read) -> None:
+def test_a_run_of_33_000_spans_of_six_agents_is_read_in_seconds(read: Read, takes_at_most: Any) -> None:
     spans = [span("r", "", 0, 10**6)]
     for number in range(10_947):
         before = f"Report {number - 1}: the water stands {number % 97} centimeters over the mark."
@@ -755,9 +754,9 @@ def test_a_run_of_33_000_spans_of_six_agents_is_read_in_seconds(read: Read) -> N
             model(f"m{number}", f"a{number}", 10 * number + 1, shown=f"Go on from: {before}", said=report),
             tool(f"t{number}", f"a{number}", 10 * number + 3, name="look"),
         ]  # fmt: skip
-    started = time.process_time()
-    trace = read(*spans)
-    assert time.process_time() - started < 10
+    traces: list[Trace] = []
+    assert takes_at_most(10, lambda: traces.append(read(*spans)))
+    trace = traces[-1]
     assert trace.labels["spans"] == 32_842
     assert len(trace.steps) == 10_947
     heard = [(step.heard[0].source, step.heard[0].evidence) for step in trace.steps[1:]]

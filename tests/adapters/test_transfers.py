@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-import time
+from typing import Any
 
 import pytest
 
@@ -184,14 +184,16 @@ def test_containment_agrees_with_naive_search_on_random_texts() -> None:
         assert set(found) == naive
 
 
-def test_a_megabyte_and_thousands_of_near_equal_texts_take_no_all_pairs() -> None:
+def test_a_megabyte_and_thousands_of_near_equal_texts_take_no_all_pairs(takes_at_most: Any) -> None:
     texts = [
         f"Report of worker {number}: all of the machines in the hall are running well. "
         for number in range(3000)
     ]
-    turns = [Turn(str(number), f"w{number}", text) for number, text in enumerate(texts)]
-    turns.append(reader("end", "chief", "x" * 1_000_000 + "".join(texts)))
-    started = time.perf_counter()
-    add_context(turns)
-    assert len(turns[-1].heard) == 3000
-    assert time.perf_counter() - started < 5
+
+    def hear() -> None:
+        turns = [Turn(str(number), f"w{number}", text) for number, text in enumerate(texts)]
+        turns.append(reader("end", "chief", "x" * 1_000_000 + "".join(texts)))
+        add_context(turns)
+        assert len(turns[-1].heard) == 3000
+
+    assert takes_at_most(5, hear)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import multiprocessing
 import os
@@ -89,13 +90,16 @@ def fail(messages: Any) -> Reply:
     raise ModelError("HTTP 500")
 
 
-def slow(messages: Any) -> Reply:
-    time.sleep(0.05)
-    return SEVEN
-
-
 def sitting(path: Path) -> None:
-    sit(path, plan(), slow)
+    """Answers three questions, and thinks about the fourth one for ever."""
+    answered = itertools.count()
+
+    def model(messages: Any) -> Reply:
+        if next(answered) == 3:
+            time.sleep(6000)
+        return SEVEN
+
+    sit(path, plan(), model)
 
 
 def test_a_run_that_is_killed_while_it_mends_has_no_question_twice(tmp_path):
@@ -103,17 +107,17 @@ def test_a_run_that_is_killed_while_it_mends_has_no_question_twice(tmp_path):
     assert len(ids(tmp_path)) == 6
     process = multiprocessing.get_context("spawn").Process(target=sitting, args=(tmp_path,))
     process.start()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while (tmp_path / "log.jsonl").read_text().count('"event":"call"') < 3 and time.monotonic() < deadline:
         time.sleep(0.005)
     os.kill(process.pid or 0, signal.SIGKILL)
     process.join()
     assert max(Counter(ids(tmp_path)).values()) == 1
-    assert 1 <= len(ids(tmp_path)) < 6
+    assert 2 <= len(ids(tmp_path)) <= 3, "of the third one, the trace may not have been written yet"
     asked: list[Any] = []
     report = sit(tmp_path, plan(), lambda messages: asked.append(messages) or SEVEN)
     assert ids(tmp_path) == [trace.id for trace in report.traces] == [f"q{n}" for n in range(6)]
-    assert len(asked) <= 4
+    assert len(asked) == 3
 
 
 def test_of_two_traces_of_one_question_the_newer_counts(tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from counterpoint.benchmarks import gsm8k
 from counterpoint.contracts import ChatModel, Context, Example, Reply
 from counterpoint.engine.folder import RunFolder
 from counterpoint.engine.jobs import Plan
-from counterpoint.engine.local import Report, run
+from counterpoint.engine.local import Progress, Report, run
 from counterpoint.errors import ModelError, ModelUnavailable, UsageError
 from counterpoint.evaluate import FAILED, evaluate
 from counterpoint.graph import CollaborationGraph
@@ -58,8 +57,14 @@ class Endpoint:
 
 @pytest.mark.parametrize(("threads", "most"), [(1, 10), (4, 10 + 8), (16, 32 + 32)])
 def test_failures_in_a_row_end_a_run_that_was_answered_before(tmp_path, threads, most):
-    endpoint = Endpoint(lambda number: number > 5)
-    report = sit(tmp_path, endpoint, threads=threads)
+    answered = threading.Event()  # a reply that comes in between two failures would count anew
+    endpoint = Endpoint(lambda number: number > 5 and answered.wait(60))
+
+    def watch(progress: Progress) -> None:
+        if progress.asked_now == 5:
+            answered.set()
+
+    report = sit(tmp_path, endpoint, threads=threads, watch=watch)
     assert f"{max(10, 2 * threads)} calls in a row were not answered" in report.stopped
     assert endpoint.asked <= 5 + most
     assert report.progress.done == 5
@@ -148,14 +153,18 @@ def test_a_disk_that_is_full_costs_at_most_one_reply_a_thread(tmp_path, monkeypa
 
 
 def test_a_budgets_end_says_what_was_spent_in_flight_too(tmp_path):
-    together = threading.Barrier(2, timeout=30)
+    together, ended = threading.Barrier(2, timeout=60), threading.Event()
 
     def model(messages: Any, /) -> Reply:
         if together.wait() == 0:
-            time.sleep(0.3)  # still under way when the other thread learns that nothing is left
+            assert ended.wait(60)  # still under way when the other thread learns that nothing is left
         return SEVEN
 
-    report = sit(tmp_path, model, threads=2, limits=Limits(budget_tokens=20))
+    def watch(progress: Progress) -> None:
+        if progress.stopping:
+            ended.set()
+
+    report = sit(tmp_path, model, threads=2, limits=Limits(budget_tokens=20), watch=watch)
     assert report.stopped == (
         "the budget of 20 tokens is used up: 15 spent, and a further call may take 15; "
         "30 tokens once the calls under way had come in"
@@ -163,17 +172,18 @@ def test_a_budgets_end_says_what_was_spent_in_flight_too(tmp_path):
 
 
 def test_whoever_watches_learns_at_once_that_the_run_stops_and_what_is_waited_for(tmp_path):
-    asked = threading.Event()
+    told = threading.Event()
     seen: list[tuple[str, int]] = []
 
     def model(messages: Any, /) -> Reply:
-        asked.set()
-        time.sleep(0.6)
+        assert told.wait(60)
         return SEVEN
 
-    def watch(progress: Any) -> None:
+    def watch(progress: Progress) -> None:
         seen.append((progress.stopping, progress.under_way))
-        if asked.is_set() and not progress.stopping:
+        if progress.stopping:
+            told.set()
+        elif progress.under_way == 2:
             raise KeyboardInterrupt
 
     report = sit(tmp_path, model, threads=2, watch=watch)

@@ -108,7 +108,7 @@ def test_of_equal_requests_at_once_one_asks_and_the_others_wait(file):
 
 
 def test_different_requests_do_not_wait_for_each_other(file):
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=60)
 
     def meet(messages: Any) -> Reply:
         both.wait()

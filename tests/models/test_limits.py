@@ -12,6 +12,7 @@ import pytest
 
 from counterpoint.contracts import Reply
 from counterpoint.errors import CounterpointError, ModelError, UsageError
+from counterpoint.models import limits as limits_module
 from counterpoint.models.limits import BudgetExceeded, Limited, Limits
 from counterpoint.models.scripted import Fault, Scripted
 
@@ -61,7 +62,7 @@ def test_calls_under_way_count_as_the_dearest_so_far():
 
     def model(messages: Any) -> Reply:
         inside.release()
-        go.wait(10)
+        go.wait(60)
         return Reply("7", 7, 3)
 
     limited = Limited(model, budget_tokens=40)
@@ -98,13 +99,14 @@ def test_a_failed_call_costs_nothing_and_gives_its_slot_back():
 
 
 def test_no_more_calls_at_once_than_allowed():
-    now, peak, lock = 0, 0, threading.Lock()
+    now, peak, lock, together = 0, 0, threading.Lock(), threading.Barrier(3, timeout=60)
 
     def model(messages: Any) -> Reply:
         nonlocal now, peak
         with lock:
             now += 1
             peak = max(peak, now)
+        together.wait()  # none ends before three have begun; more could begin all the while
         time.sleep(0.005)
         with lock:
             now -= 1
@@ -150,19 +152,40 @@ def test_limits_that_cannot_be_are_named(limits, told):
         Limited(Scripted("7"), **limits)
 
 
-def test_tokens_a_minute_space_calls_by_what_they_take():
-    limited = Limited(ten_tokens(), tokens_per_minute=10 * 60 * 100)  # ten tokens in 10 ms
-    begun = time.monotonic()
+class Clock:
+    """Time that passes only while somebody waits."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.waits: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(limits_module, "time", clock)
+    return clock
+
+
+def test_tokens_a_minute_space_calls_by_what_they_take(clock):
+    limits, model = Limits(tokens_per_minute=10 * 60), ten_tokens()  # a call's ten tokens in a second
     for _ in range(11):
-        limited(QUESTION)
-    assert 0.08 <= time.monotonic() - begun < 1
+        limits.ask(model, QUESTION, clock.wait)
+    assert clock.waits == [pytest.approx(1)] * 10
 
 
-def test_what_was_expected_of_a_call_is_corrected_by_what_it_took():
-    limits, waits = Limits(tokens_per_minute=600), list[float]()  # ten a second
+def test_what_was_expected_of_a_call_is_corrected_by_what_it_took(clock):
+    limits = Limits(tokens_per_minute=600)  # ten a second
     for taken in (100, 50, 0):
-        limits.ask(lambda _, taken=taken: Reply("7", taken, 0), QUESTION, waits.append)
-    assert waits == [pytest.approx(10, abs=0.2), pytest.approx(15, abs=0.2)]
+        limits.ask(lambda _, taken=taken: Reply("7", taken, 0), QUESTION, clock.wait)
+    assert clock.waits == [pytest.approx(10), pytest.approx(5)]
 
 
 def test_models_that_share_limits_share_budget_and_pace():

@@ -20,6 +20,13 @@ pytest.importorskip("pydantic_monty", reason="needs the extra run")
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
+    """Programs that end have all the time that a slow machine may need."""
+    with Sandbox(time_s=120, memory_mb=32) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="module")
+def hasty() -> Iterator[Sandbox]:
     with Sandbox(time_s=0.5, memory_mb=32) as sandbox:
         yield sandbox
 
@@ -154,12 +161,12 @@ def test_a_program_cannot_see_the_environment(sandbox, monkeypatch):
         "class A:\n    def __str__(self):\n        while True:\n            pass\nanswer = A()",
     ],
 )
-def test_a_program_that_loops_for_ever_is_stopped(sandbox, code):
+def test_a_program_that_loops_for_ever_is_stopped(hasty, code):
     begun = time.monotonic()
-    ran = sandbox.run(fenced(code))
+    ran = hasty.run(fenced(code))
     assert ran.result is None
     assert ran.error
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 60
 
 
 @pytest.mark.parametrize(

@@ -287,8 +287,9 @@ class _Run:
         except _Stop:
             return None
         except BudgetExceeded as error:
+            spent = self.limits.spent  # before anybody learns of the end, and what is under way comes in
             if self._stop(str(error)):
-                self.spent = self.limits.spent
+                self.spent = spent
             return None
         except CounterpointError as error:  # a full disk, for one: whatever is asked now would be lost
             self.broken = self.broken or error
