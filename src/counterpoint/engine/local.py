@@ -287,9 +287,8 @@ class _Run:
         except _Stop:
             return None
         except BudgetExceeded as error:
-            spent = self.limits.spent  # before anybody learns of the end, and what is under way comes in
-            if self._stop(str(error)):
-                self.spent = spent
+            spent, first = self.limits.spent, self._stop(str(error))  # in this order: nobody has learned of it
+            self.spent = spent if first else self.spent
             return None
         except CounterpointError as error:  # a full disk, for one: whatever is asked now would be lost
             self.broken = self.broken or error
