@@ -287,7 +287,7 @@ class _Run:
         except _Stop:
             return None
         except BudgetExceeded as error:
-            spent, first = self.limits.spent, self._stop(str(error))  # in this order: nobody has learned of it
+            spent, first = self.limits.spent, self._stop(str(error))  # in this order: nobody knows of it yet
             self.spent = spent if first else self.spent
             return None
         except CounterpointError as error:  # a full disk, for one: whatever is asked now would be lost
