@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 import threading
 import time
@@ -14,6 +15,7 @@ import pytest
 
 from counterpoint.contracts import Reply
 from counterpoint.errors import ModelError, UsageError
+from counterpoint.models import cached as cached_module
 from counterpoint.models.cached import Cached, request_key
 from counterpoint.models.scripted import Fault, Scripted
 
@@ -97,7 +99,7 @@ def test_of_equal_requests_at_once_one_asks_and_the_others_wait(file):
 
     def slow(messages: Any) -> Reply:
         calls.append(messages)
-        time.sleep(0.05)
+        time.sleep(0.05)  # others would ask meanwhile, if they could
         return Reply("7")
 
     model = Cached(slow, file, settings=GREEDY)
@@ -127,6 +129,22 @@ def test_two_caches_on_one_file_share_it(file):
     assert (two.hits, two.misses) == (1, 0)
     one.close()
     two.close()
+
+
+def test_a_cache_waits_for_another_process_that_makes_the_file(file, monkeypatch):
+    file.parent.mkdir()
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    waits = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        other.close()
+
+    monkeypatch.setattr(cached_module.time, "sleep", wait)
+    model = Cached(Scripted("7"), file, settings=GREEDY)
+    assert (asked(model), len(waits)) == (["7"], 1)
+    model.close()
 
 
 def test_the_models_own_settings_are_taken(file):

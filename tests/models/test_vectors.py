@@ -100,8 +100,10 @@ WRITER = """
 import sys
 import numpy as np
 from pathlib import Path
+from counterpoint.models import vectors
 from counterpoint.models.vectors import VectorCache
 
+vectors.PATIENCE_S = 600  # a slow disk is no fault
 cache, start = VectorCache(Path(sys.argv[1]), 4), int(sys.argv[2])
 for number in range(start, start + 25):
     shared, own = (n.to_bytes(32, "big") for n in (0, number))

@@ -22,6 +22,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -110,12 +111,24 @@ class Cached:
             self.path.touch(mode=0o600)
             file = sqlite3.connect(self.path, timeout=_PATIENCE_S, check_same_thread=False)
             try:
-                file.execute("PRAGMA journal_mode = WAL")
+                self._keep_log(file)
                 file.execute(_TABLE)
             except sqlite3.Error:
                 file.close()
                 raise
         return file
+
+    def _keep_log(self, file: sqlite3.Connection) -> None:
+        """Write-ahead logging: alone among statements, this one does not wait while others make the file."""
+        until = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                file.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+            time.sleep(0.01)
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
