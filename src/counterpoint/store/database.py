@@ -1,4 +1,4 @@
-"""The database file: how it is opened, shared and read, and what its faults are called.
+"""The database file: how it is made, opened and shared, and what its faults are called.
 
 Conventions
 -----------
@@ -6,10 +6,8 @@ Conventions
 * ``synchronous=FULL``: what was committed is on the disk. Freed pages go back to the file system in small
   pieces (``auto_vacuum=INCREMENTAL``), so that pruning never locks the file for long.
 * The file is readable by its owner only: it holds prompts. Only `open_database` makes one.
-* A file that is deleted, replaced or emptied under an open store is noticed before anything is acknowledged
-  (`Place`): on the disk, what is written to a deleted file is nowhere. The log of a file that was replaced is
-  taken away, for SQLite would write it into the new one.
-* Where the file cannot be written and was closed, it is read as it is, without a log (``immutable``).
+* Nothing of another program's database is changed, nor is a log played into another file than it is of: both
+  are looked at before SQLite opens the file.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from __future__ import annotations
 import os
 import random
 import sqlite3
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -26,19 +23,19 @@ from pathlib import Path
 import platformdirs
 
 from counterpoint.errors import UsageError
-from counterpoint.store.migrations import FOREIGN, MIGRATIONS, foreign, migrate, version
+from counterpoint.store.log import belongs, first_pages
+from counterpoint.store.migrations import APPLICATION_ID, FOREIGN, migrate, version
 
 __all__ = [
     "BUSY_S",
     "Damaged",
     "DiskFull",
-    "Place",
-    "Readers",
     "StoreFault",
     "StoreLocked",
     "begin_writing",
     "connect",
     "default_path",
+    "files_beside",
     "open_database",
     "patience",
     "told",
@@ -55,6 +52,12 @@ def default_path() -> Path:
     """``$COUNTERPOINT_STORE``, or ``store.db`` in the platform's folder for data of this user."""
     named = os.environ.get("COUNTERPOINT_STORE")
     return Path(named) if named else Path(platformdirs.user_data_dir("counterpoint")) / "store.db"
+
+
+def files_beside(path: str) -> tuple[str, str]:
+    """The log and its index; SQLite puts them beside the file that a link leads to."""
+    real = os.path.realpath(path)
+    return f"{real}-wal", f"{real}-shm"
 
 
 class StoreFault(UsageError):
@@ -89,6 +92,7 @@ def _open(path: str, create: bool) -> sqlite3.Connection:
     with told(path):
         _create(path, create)
         _refuse_foreign(path)
+        _refuse_mixing(path)
         database = connect(path)
         try:
             if not version(database, path):  # asked before anything of another program's file is changed
@@ -103,10 +107,22 @@ def _open(path: str, create: bool) -> sqlite3.Connection:
 
 
 def _refuse_foreign(path: str) -> None:
-    """A UsageError of another program's database, before its log is played into it by opening it."""
+    """A UsageError of another program's database, also where all that is in it stands in its log."""
+    log, _ = files_beside(path)
     with suppress(sqlite3.Error), closing(connect(path, immutable=True)) as database:
-        if foreign(database):
-            raise UsageError(f"{path}: {FOREIGN}")
+        if not version(database, path):
+            for page in first_pages(log)[-1:]:
+                if page.application != APPLICATION_ID and (page.application or page.changes):
+                    raise UsageError(f"{path}: {FOREIGN}")
+
+
+def _refuse_mixing(path: str) -> None:
+    log, index = files_beside(path)
+    if belongs(log, lambda: connect(path, immutable=True)) is False:
+        raise StoreFault(
+            f"{path}: {log} is of another file, and opening would mix the two: stop every program that has "
+            f"the store open; where a copy was put in its place, delete {log} and {index}, then start again"
+        )
 
 
 def _create(path: str, create: bool) -> None:
@@ -138,151 +154,6 @@ def connect(path: str, *, immutable: bool = False) -> sqlite3.Connection:
     database.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
     database.execute(f"PRAGMA journal_size_limit = {CHECKPOINT_PAGES * PAGE_BYTES}")
     return database
-
-
-class Place:
-    """The file of an open store: whether it may be written, and is still the one that was opened."""
-
-    def __init__(self, path: str) -> None:
-        """Before the file is opened; a StoreFault where it cannot be written and not be read either."""
-        self.path = path
-        real = os.path.realpath(path)  # SQLite puts its other files beside the one that a link leads to
-        self._log, self._index = f"{real}-wal", f"{real}-shm"
-        self.immutable = _sealed(path, self._log)
-        self._opened: dict[str, tuple[int, int] | None] = {}
-        self._lost = ""
-        self.damage = ""
-        """What was found damaged; what is to be read may still be whole elsewhere."""
-
-    def open(self, *, create: bool) -> sqlite3.Connection:
-        """The connection that writes, where that may be; the first to be opened."""
-        if not self.immutable:
-            database = open_database(self.path, create=create)
-            self._opened = {name: _identity(name) for name in (self.path, self._log, self._index)}
-            return database
-        with told(self.path), closing(self.connect()) as database:
-            if version(database, self.path) < len(MIGRATIONS):
-                raise StoreFault(
-                    f"{self.path}: was written by an older counterpoint: make the file and its folder "
-                    "writable once, so that it is brought up to date"
-                )
-        return self.connect()
-
-    def connect(self) -> sqlite3.Connection:
-        """A further connection."""
-        return connect(self.path, immutable=self.immutable)
-
-    @contextmanager
-    def told(self) -> Iterator[None]:
-        """`told`, which remembers damage."""
-        try:
-            with told(self.path):
-                yield
-        except Damaged as error:
-            self.damage = str(error)
-            raise
-
-    def check(self, database: sqlite3.Connection | None = None) -> None:
-        """A StoreFault where the path is not the file that was opened: what is written now would be lost.
-
-        ``database``, a connection to the file that was opened, is in no transaction.
-        """
-        if self.immutable:
-            return
-        if self._lost:
-            raise StoreFault(self._lost)
-        for name in (self.path, self._log):
-            found = _identity(name)
-            if found == self._opened[name]:
-                continue
-            if found is None:
-                raise StoreFault(
-                    f"{name}: was deleted or moved while the store was open: put it back, or restart to "
-                    "begin a new one"
-                )
-            self._lost = f"{name}: another file took its place: restart to use that one"
-            if name == self.path:
-                self._leave_replaced(database)
-            raise StoreFault(self._lost)
-        if not _size(self.path):
-            self._leave_emptied()
-            raise StoreFault(self._lost)
-        if database is not None and not _size(self._log) and self._lacks_frames(database):
-            raise StoreFault(
-                f"{self._log}: was emptied by another program, and what was written last with it: restart to "
-                "go on with the rest"
-            )
-
-    def leave(self, database: sqlite3.Connection) -> None:
-        """Before closing: no log stays beside another file, or where another may be put."""
-        with suppress(StoreFault):
-            self.check(database)
-        if not self.immutable and _identity(self.path) is None:
-            self._leave_replaced(database)
-
-    def _leave_replaced(self, database: sqlite3.Connection | None) -> None:
-        """What is in the log goes to the file that was opened, wherever that is now."""
-        if database is not None:
-            with suppress(sqlite3.Error):
-                database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        self._delete_log()
-
-    def _leave_emptied(self) -> None:
-        self._lost = (
-            f"{self.path}: was emptied by another program: stop every program that has it open, delete "
-            f"{self._log} and {self._index} if they are there, put a copy in place, and restart"
-        )
-        if _identity(self._log) == self._opened[self._log]:
-            with suppress(OSError):
-                os.truncate(self._log, 0)  # else it is written, on closing, into what is copied there
-        self._delete_log()
-
-    def _delete_log(self) -> None:
-        """The log and its index, where they are still ours: to another file they are poison."""
-        for name in (self._log, self._index):
-            if _identity(name) == self._opened[name]:
-                with suppress(OSError):
-                    os.unlink(name)
-
-    def _lacks_frames(self, database: sqlite3.Connection) -> bool:
-        """Is there more in an empty log than nothing? Its index counts what was written to it."""
-        try:
-            ((_, frames, _),) = database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        except sqlite3.OperationalError:
-            frames = 1
-        return frames > 0 and not _size(self._log)
-
-
-def _identity(name: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(name)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _size(name: str) -> int:
-    try:
-        return os.stat(name).st_size
-    except OSError:
-        return 0
-
-
-def _sealed(path: str, log: str) -> bool:
-    """Can the file only be read? A StoreFault where not even that, since others may be writing to it."""
-    folder = os.path.dirname(log)
-    if not os.path.isfile(path) or (_writable(path) and _writable(folder)):
-        return False
-    if os.path.exists(log) and os.path.getsize(log):
-        raise StoreFault(
-            f"{path}: the folder {folder}, and the file, has to be writable, also to read it, while there is "
-            f"{os.path.basename(log)}: a program has the store open, or did not end as it should"
-        )
-    return True
-
-
-def _writable(name: str) -> bool:
-    return os.access(name, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 _FAULTS = (
@@ -331,53 +202,3 @@ def begin_writing(database: sqlite3.Connection, until: float) -> None:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                 raise
         time.sleep(random.uniform(0.5e-3, 3e-3))
-
-
-class Readers:
-    """Connections that only read, each used by one thread at a time and kept for the next."""
-
-    def __init__(self, place: Place) -> None:
-        self._place, self._path = place, place.path
-        self._idle: list[sqlite3.Connection] = []
-        self._lock = threading.Lock()
-        self._closed = False
-
-    @contextmanager
-    def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """A connection within one transaction: all that it reads is of one moment."""
-        with self._place.told():
-            database = self._take()
-            try:
-                self._place.check(database)
-                database.execute("BEGIN")
-                yield database
-            finally:
-                if database.in_transaction:
-                    database.execute("ROLLBACK")
-                self._give_back(database)
-
-    def _take(self) -> sqlite3.Connection:
-        with self._lock:
-            if self._closed:
-                raise StoreFault(f"{self._path}: the store is closed")
-            if self._idle:
-                return self._idle.pop()
-        self._place.check()
-        database = self._place.connect()
-        database.execute("PRAGMA query_only = ON")
-        return database
-
-    def _give_back(self, database: sqlite3.Connection) -> None:
-        with self._lock:
-            if not self._closed:
-                self._idle.append(database)
-                return
-        database.close()
-
-    def close(self) -> None:
-        """Close what is idle now, and the rest as it comes back."""
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for database in idle:
-            database.close()

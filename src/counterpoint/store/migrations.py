@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 
 from counterpoint.errors import UsageError
+from counterpoint.store.log import begin_count
 
 __all__ = ["APPLICATION_ID", "FOREIGN", "MIGRATIONS", "foreign", "migrate", "version"]
 
@@ -86,6 +87,7 @@ def migrate(database: sqlite3.Connection, path: str) -> None:
         done = version(database, path)
         if not done:
             database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            begin_count(database)
             database.execute(
                 "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, at REAL NOT NULL)"
             )

@@ -23,8 +23,9 @@ from counterpoint.errors import UsageError
 from counterpoint.json_text import parse_json
 from counterpoint.score import Row
 from counterpoint.store import listing
-from counterpoint.store.database import DiskFull, Place, Readers, StoreFault, told
+from counterpoint.store.database import DiskFull, StoreFault, files_beside, told
 from counterpoint.store.keeping import Added, FileTrace, add, file_trace, keep
+from counterpoint.store.place import Place
 from counterpoint.store.pruning import (
     FEW_PAGES,
     Outdated,
@@ -35,6 +36,7 @@ from counterpoint.store.pruning import (
     free_pages,
     outdated,
 )
+from counterpoint.store.readers import Readers
 from counterpoint.store.receiving import Receiver, arrivals
 from counterpoint.store.records import Run, Runs, Span, clean, kept, read_claim, read_row
 from counterpoint.store.verifying import problems, search_problem
@@ -350,7 +352,7 @@ class Store:
         return Path(self.path).stat().st_size + self._bytes_of_log()
 
     def _bytes_of_log(self) -> int:
-        log = Path(f"{self.path}-wal")
+        log = Path(files_beside(self.path)[0])
         return log.stat().st_size if log.exists() else 0
 
     def verify(self) -> list[str]:

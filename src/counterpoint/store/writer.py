@@ -17,7 +17,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from counterpoint.errors import CounterpointError
-from counterpoint.store.database import Place, StoreFault, StoreLocked, begin_writing, patience
+from counterpoint.store.database import StoreFault, StoreLocked, begin_writing, patience
+from counterpoint.store.log import count_commit
+from counterpoint.store.place import Place
 
 __all__ = ["StoreFull", "Work", "Writer"]
 
@@ -172,7 +174,10 @@ class Writer:
         database = self._database
         try:
             with self._place.told():
+                before = database.total_changes
                 results = [job.work(database) for job in jobs]
+                if database.total_changes > before:
+                    count_commit(database)
                 database.execute("COMMIT")
             self._place.check(database)  # else what is on the disk may be nowhere
         except BaseException:
