@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from counterpoint.errors import ModelError
+from counterpoint.models import _bounded
 from counterpoint.models.chat_http import ChatHTTP
 
 BODY = b'{"choices": [{"message": {"content": "7"}}]}'
@@ -105,3 +106,12 @@ def test_an_encrypted_call_is_answered_and_ends_at_the_timeout(
         with pytest.raises(ModelError, match="no whole answer within"):
             model(ASKED)
         assert time.monotonic() - begun < 60, "it would drip for ever"
+
+
+def test_a_connection_whose_time_is_up_before_it_is_encrypted_is_closed():
+    deadline = _bounded._Deadline(timeout_s=60)
+    deadline.begun -= 61
+    ours, theirs = socket.socketpair()
+    with theirs, pytest.raises(_bounded.Unbounded, match="no whole answer within 60 s"):
+        _bounded._Connection(ours, deadline).start_tls(ssl.create_default_context())
+    assert ours.fileno() == -1

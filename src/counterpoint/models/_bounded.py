@@ -145,8 +145,12 @@ class _Connection:
     def start_tls(
         self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
     ) -> _Connection:
-        secured = self.stream.start_tls(ssl_context, server_hostname, self.deadline.left(timeout))
-        return _Connection(secured, self.deadline)
+        try:
+            left = self.deadline.left(timeout)
+        except Unbounded:
+            self.stream.close()  # as the network itself does where it fails here: nobody else would
+            raise
+        return _Connection(self.stream.start_tls(ssl_context, server_hostname, left), self.deadline)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
