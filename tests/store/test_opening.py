@@ -10,11 +10,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from counterpoint.errors import CounterpointError
-from counterpoint.store import Store, default_path, migrations
+from counterpoint.store import Store, database, default_path, migrations
 
 from .conftest import span, trace
 
@@ -203,3 +204,34 @@ def test_a_damaged_file_is_told_in_one_line(path):
     with pytest.raises(CounterpointError, match="is damaged") as told, Store(path) as store:
         store.runs()
     assert "\n" not in str(told.value)
+
+
+def test_a_store_that_another_process_makes_meanwhile_is_opened(path, monkeypatch):
+    other, connect = sqlite3.connect(path, isolation_level=None), database.connect
+    waits: list[float] = []
+
+    def write(statement: str) -> None:
+        if "journal_mode" in statement and not waits:
+            other.execute("BEGIN IMMEDIATE")
+
+    def watched(*told: Any, **how: Any) -> sqlite3.Connection:
+        connection = connect(*told, **how)
+        connection.set_trace_callback(write)
+        return connection
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        other.close()
+
+    monkeypatch.setattr(database, "connect", watched)
+    monkeypatch.setattr(database.time, "sleep", wait)
+    Store(path).close()
+    assert len(waits) == 1
+
+
+def test_a_store_that_another_process_makes_between_two_looks_is_not_foreign(path):
+    with closing(sqlite3.connect(path)) as looking:
+        looking.set_trace_callback(lambda said: Store(path).close() if "sqlite_master" in said else None)
+        assert not migrations.foreign(looking)
+        looking.set_trace_callback(None)
+        assert migrations.version(looking, str(path)) == len(migrations.MIGRATIONS)

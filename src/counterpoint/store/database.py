@@ -98,7 +98,7 @@ def _open(path: str, create: bool) -> sqlite3.Connection:
             if not version(database, path):  # asked before anything of another program's file is changed
                 database.execute(f"PRAGMA page_size = {PAGE_BYTES}")
                 database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # writes: a full disk is still read
-            database.execute("PRAGMA journal_mode = WAL")
+            _insist(database, "PRAGMA journal_mode = WAL", patience(None))  # waits for nobody by itself
             migrate(database, path)
         except BaseException:
             database.close()
@@ -194,9 +194,13 @@ def begin_writing(database: sqlite3.Connection, until: float) -> None:
     there is no such long gap.
     """
     database.execute("PRAGMA busy_timeout = 0")
+    _insist(database, "BEGIN IMMEDIATE", until)
+
+
+def _insist(database: sqlite3.Connection, statement: str, until: float) -> None:
     while True:
         try:
-            database.execute("BEGIN IMMEDIATE")
+            database.execute(statement)
             return
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:

@@ -108,7 +108,7 @@ def foreign(database: sqlite3.Connection) -> bool:
     if application:
         return application != APPLICATION_ID
     (tables,) = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
-    return bool(tables)
+    return bool(tables) and _application(database) != APPLICATION_ID  # which may have come with the tables
 
 
 def _application(database: sqlite3.Connection) -> int:
