@@ -290,14 +290,15 @@ class Store:
             return Pruned(len(chosen), sum(one.spans for one in chosen), 0)
         size = self._bytes_on_disk()
         try:
+            self._empty_log()  # a deletion that fails takes the room which this needs
             gone = [part for at in range(0, len(chosen), 20) for part in self._delete(chosen[at : at + 20])]
             if gone:
                 self._compact()
         except DiskFull:
             raise DiskFull(
-                f"{self.path}: the disk is full, and deleting needs some room to begin with: free up to "
-                f"{self._bytes_of_log() // 2**20 + 2} MB there (no file of the store), or stop what has the "
-                "store open and move all of its files to another disk, and prune again"
+                f"{self.path}: the disk is full, and deleting needs some room to begin with: free "
+                f"{self._bytes_in_log_only() // 2**20 + 2} MB there (no file of the store), or stop what has "
+                "the store open and move all of its files to another disk, and prune again"
             ) from None
         runs, spans = sum(part.runs for part in gone), sum(part.spans for part in gone)
         return Pruned(runs, spans, max(size - self._bytes_on_disk(), 0))
@@ -350,6 +351,13 @@ class Store:
 
     def _bytes_on_disk(self) -> int:
         return Path(self.path).stat().st_size + self._bytes_of_log()
+
+    def _bytes_in_log_only(self) -> int:
+        """By how much the file grows when the log is emptied into it."""
+        with self._readers.snapshot() as database:
+            (pages,) = database.execute("PRAGMA page_count").fetchone()
+            (size,) = database.execute("PRAGMA page_size").fetchone()
+        return max(int(pages) * int(size) - Path(self.path).stat().st_size, 0)
 
     def _bytes_of_log(self) -> int:
         log = Path(files_beside(self.path)[0])
