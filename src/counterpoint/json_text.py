@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["mend", "parse_json", "parse_shallow"]
+__all__ = ["decode", "mend", "parse_json", "parse_shallow"]
 
 DEEPEST = 200
 """Levels of JSON that are kept of a text which is nested deeper than can be read."""
@@ -34,7 +34,7 @@ def parse_json(text: bytes | str) -> tuple[Any, list[str]]:
         problem = str(error)
     mended: set[str] = set()
     if isinstance(text, bytes):
-        text = _decoded(text, mended)
+        text = decode(text, mended)
     try:
         value = mend(json.loads(text), mended)
     except RecursionError:
@@ -65,7 +65,8 @@ def parse_shallow(text: bytes | str) -> tuple[Any, list[str]]:
     return value, sorted({*mended, f"values nested more than {DEEPEST} deep were read as null"})
 
 
-def _decoded(text: bytes, mended: set[str]) -> str:
+def decode(text: bytes, mended: set[str]) -> str:
+    """UTF-8 to text; that it had to be changed for that is added to ``mended``."""
     try:
         return text.decode("utf-8-sig")
     except UnicodeDecodeError:

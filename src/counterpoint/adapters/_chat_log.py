@@ -26,7 +26,6 @@ __all__ = [
     "items",
     "json_text",
     "objects",
-    "runs",
     "settle",
     "spoken_at",
     "usage",
@@ -109,11 +108,6 @@ def objects(value: Any, what: str) -> list[dict[str, Any]]:
         if not isinstance(item, dict):
             raise TraceError(f"{what}: item {number} is not an object but {type(item).__name__}")
     return value
-
-
-def runs(document: Any) -> list[Any]:
-    """The runs of a document that is one, or a list of them."""
-    return document if isinstance(document, list) else [document]
 
 
 def settle(calls: list[Call], id: str, result: str, *, tool: str = "", failed: bool = False) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from counterpoint.adapters._source import Record
 from counterpoint.contracts import Source
 from counterpoint.errors import MissingExtra, TraceError
 
@@ -19,13 +20,15 @@ __all__ = ["rows"]
 _BATCH = 1024
 
 
-def rows(source: Source) -> Iterator[dict[str, Any] | TraceError]:
+def rows(source: Source) -> Iterator[Record | TraceError]:
     """Every row as a span object; a TraceError where the file cannot be read on."""
+    number = 0
     with source.open() as stream:
         try:
             for batch in pq.ParquetFile(stream).iter_batches(batch_size=_BATCH):
                 for row in _with_plain_times(batch).to_pylist():
-                    yield _object(row)
+                    number += 1
+                    yield Record(number, _object(row), [])
         except pa.ArrowException as error:
             yield TraceError(f"the Parquet file cannot be read: {error}", source=source.name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -27,15 +27,17 @@ ATTRIBUTE = "counterpoint.recording"
 _ABOUT = ("task", "gold", "system", "labels", "answer", "correct")
 
 
-def from_spans(spans: Iterable[Span], source: str) -> Iterator[Trace | TraceError]:
-    """Every run that was recorded and sent as spans, one a trace id."""
+def from_spans(spans: Iterable[Span], source: str, warnings: Sequence[str]) -> Iterator[Trace | TraceError]:
+    """Every run that was recorded and sent as spans, one a trace id; each with the source's ``warnings``."""
     runs: dict[str, list[Span]] = {}
     for span in spans:
         runs.setdefault(span.trace, []).append(span)
     for trace_id, sent in runs.items():
         for item in assembled(partial(_events, sent), source):
             if isinstance(item, Trace):
-                item = replace(item, labels={**item.labels, "trace_id": trace_id, "run": item.id})
+                labels = {**item.labels, "trace_id": trace_id, "run": item.id}
+                told = tuple(dict.fromkeys((*warnings, *item.warnings)))
+                item = replace(item, labels=labels, warnings=told)
             yield item
 
 
@@ -151,4 +153,4 @@ class _Run:
             self.warnings.append(f"{stand} after the end of the run: another process may have ended it")
         plain = {"id": self.name, "steps": [], **self.about}
         trace = msgspec.convert(plain, Trace)
-        return replace(trace, steps=tuple(self.steps), warnings=tuple(self.warnings))
+        return replace(trace, steps=tuple(self.steps), warnings=tuple(dict.fromkeys(self.warnings)))

@@ -34,7 +34,7 @@ from counterpoint.errors import TraceError
 from counterpoint.json_text import parse_json
 from counterpoint.trace import Trace
 
-__all__ = ["Opening", "Record", "each", "mentions", "open_source", "opening", "records", "source"]
+__all__ = ["Opening", "Record", "each", "listed", "mentions", "open_source", "opening", "records", "source"]
 
 HEAD = 64 * 1024
 """Bytes of the head and the tail that an adapter may judge a file by."""
@@ -237,7 +237,12 @@ def each(
             except TraceError as error:
                 yield TraceError(error.message, source=source.name, record=number)
             else:
-                yield replace(trace, warnings=(*record.warnings, *trace.warnings))
+                yield replace(trace, warnings=tuple(dict.fromkeys((*record.warnings, *trace.warnings))))
+
+
+def listed(document: Any) -> list[Any]:
+    """The entries of a list, or the one that stands there without a list."""
+    return document if isinstance(document, list) else [document]
 
 
 Parse = Callable[[bytes], tuple[Any, list[str]]]

@@ -13,7 +13,7 @@ by the same rules as everywhere (`_turns`, `_runs`)::
     lead.result("c1", "520,000")
     lead.say(Chat("About half a million.", "assistant"))
     lead.done()
-    transcript.traces(source="run.json", format="mine")
+    transcript.trace(source="run.json", format="mine")
 
 Events come in their order. Where times are known they are kept, pushed apart by a nanosecond where they are
 equal or run backward; where none is known the trace has none.
@@ -21,7 +21,7 @@ equal or run backward; where none is known the trace has none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -103,18 +103,17 @@ class Transcript:
             span.start += later if span.start <= self._untimed else 0
             span.end += later if 0 < span.end <= self._untimed else 0
 
-    def traces(self, *, source: str, format: str, **facts: Any) -> Iterator[Trace | TraceError]:
-        """The trace, or the reason why there is none; ``facts`` are fields of Trace."""
+    def trace(self, *, source: str, format: str, warnings: Sequence[str] = (), **facts: Any) -> Trace:
+        """The trace; ``facts`` are fields of it. Raises TraceError where nobody said anything."""
         labels = facts.pop("labels", {})
         if self._first:
             self._backdate()
         dialect = Dialect(reading_of, facts=lambda *_: {**facts, "labels": labels})
-        for trace in traces(self._spans, dialect, source=source, format=format):
-            if isinstance(trace, TraceError):
-                yield trace
-                continue
-            trace = replace(trace, labels=labels)  # Without those that tell of spans: the file has none.
-            yield trace if self._first else without_times(trace)
+        trace = next(traces(self._spans, dialect, source=source, format=format, warnings=warnings))
+        if isinstance(trace, TraceError):
+            raise trace
+        trace = replace(trace, labels=labels)  # Without those that tell of spans: the file has none.
+        return trace if self._first else without_times(trace)
 
 
 class Speaker:

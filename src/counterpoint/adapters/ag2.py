@@ -26,8 +26,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from counterpoint.adapters._ag2 import answer_calls, calls_of
-from counterpoint.adapters._chat_log import Names, content_text, is_user, items, runs
-from counterpoint.adapters._source import each, opening
+from counterpoint.adapters._chat_log import Names, content_text, is_user, items
+from counterpoint.adapters._source import each, listed, opening
 from counterpoint.adapters._transfers import Message, Turn, add_broadcast, add_context, to_trace, total_usage
 from counterpoint.adapters._usage import run_usage, usage_of
 from counterpoint.contracts import Source
@@ -45,7 +45,7 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every ChatResult; files of several are lists or JSONL of them."""
-    yield from each(source, _trace, split=runs)
+    yield from each(source, _trace, split=listed)
 
 
 def _trace(result: Any) -> Trace:

@@ -24,6 +24,7 @@ What counts
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from counterpoint.adapters._messages import (
@@ -35,7 +36,7 @@ from counterpoint.adapters._messages import (
     json_or_text,
     string_values,
 )
-from counterpoint.adapters._source import opening, records
+from counterpoint.adapters._source import each, listed, opening
 from counterpoint.adapters._spans import Span
 from counterpoint.adapters._times import seconds
 from counterpoint.adapters._transcript import Speaker, Transcript
@@ -64,18 +65,12 @@ def _is_run(value: Any) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every run; a TraceError in place of each record that is none."""
-    for record in records(source):
-        if isinstance(record, TraceError):
-            yield record
-            continue
-        for run in record.value if isinstance(record.value, list) else [record.value]:
-            if _is_run(run):
-                yield from _trace(run, source.name)
-            else:
-                yield TraceError("not a run of Agno", source=source.name, record=record.number)
+    yield from each(source, partial(_trace, source=source.name), split=listed)
 
 
-def _trace(run: dict[str, Any], source: str) -> Iterator[Trace | TraceError]:
+def _trace(run: Any, *, source: str) -> Trace:
+    if not _is_run(run):
+        raise TraceError("not a run of Agno")
     transcript = Transcript()
     _Run(run, transcript).tell(None)
     given = run.get("input")
@@ -87,7 +82,7 @@ def _trace(run: dict[str, Any], source: str) -> Iterator[Trace | TraceError]:
     messages = [each for each in _list(run, "messages") if isinstance(each, dict)]
     if not any(usage_of(each.get("metrics")) for each in messages):
         labels |= run_usage(run.get("metrics"), model=run.get("model"))
-    yield from transcript.traces(source=source, format="agno", system="agno", task=task, labels=labels)
+    return transcript.trace(source=source, format="agno", system="agno", task=task, labels=labels)
 
 
 def _list(holder: dict[str, Any], key: str) -> list[Any]:

@@ -24,11 +24,13 @@ What counts
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from counterpoint.adapters._items import Items
 from counterpoint.adapters._messages import Chat, ToolCall, as_json, as_text, chats
-from counterpoint.adapters._source import opening, records
+from counterpoint.adapters._source import opening
 from counterpoint.adapters._spans import Span
 from counterpoint.adapters._times import seconds
 from counterpoint.adapters._transcript import Speaker, Transcript
@@ -48,31 +50,28 @@ def sniff(source: Source) -> bool:
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every trajectory that no other one refers to; a TraceError in place of each record that is none."""
     found: dict[str, dict[str, Any]] = {}
-    for record in records(source):
-        if isinstance(record, TraceError):
-            yield record
-            continue
-        for value in record.value if isinstance(record.value, list) else [record.value]:
-            if isinstance(value, dict) and isinstance(value.get("steps"), list):
-                _collect(value, found)
-            else:
-                what = 'not a trajectory: it has no "steps"'
-                yield TraceError(what, source=source.name, record=record.number)
+    items = Items(source, 'not a trajectory: it has no "steps"')
+    yield from items.give(partial(_collect, found=found))
     family = _Family(found)
     roots = [name for name in found if name not in family.inner] or list(found)
     for name in roots:
-        yield from family.trace(name, source.name)
+        try:
+            yield family.trace(name, source.name, items.warnings)
+        except TraceError as error:
+            yield error
 
 
-def _collect(trajectory: dict[str, Any], found: dict[str, dict[str, Any]]) -> None:
-    """Adds a trajectory and those embedded in it, by id."""
+def _collect(trajectory: Any, found: dict[str, dict[str, Any]]) -> bool:
+    """Adds a trajectory and those embedded in it, by id; is it one?"""
+    if not isinstance(trajectory, dict) or not isinstance(trajectory.get("steps"), list):
+        return False
     name = str(trajectory.get("trajectory_id") or trajectory.get("session_id") or "")
     while not name or name in found:
         name += "~"
     found[name] = trajectory
     for each in _list(trajectory, "subagent_trajectories"):
-        if isinstance(each, dict) and isinstance(each.get("steps"), list):
-            _collect(each, found)
+        _collect(each, found)
+    return True
 
 
 def _list(holder: Any, key: str) -> list[Any]:
@@ -99,7 +98,7 @@ class _Family:
         for result in _list(observation, "results"):
             yield from _references(result)
 
-    def trace(self, name: str, source: str) -> Iterator[Trace | TraceError]:
+    def trace(self, name: str, source: str, warnings: Sequence[str]) -> Trace:
         trajectory = self._found[name]
         self._told, self._elsewhere = {name}, []
         transcript = Transcript()
@@ -117,9 +116,10 @@ class _Family:
         labels = {key: value for key, value in labels.items() if isinstance(value, str | list) and value}
         if not any(isinstance(step, dict) and step.get("metrics") for step in _list(trajectory, "steps")):
             labels |= run_usage(_totals(trajectory.get("final_metrics")))
-        yield from transcript.traces(
+        return transcript.trace(
             source=source,
             format="atif",
+            warnings=warnings,
             system=str(agent.get("name") or "atif"),
             task=_task(trajectory),
             labels=labels,

@@ -28,8 +28,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from counterpoint.adapters._autogen import Chat
-from counterpoint.adapters._chat_log import hand_over, items, runs
-from counterpoint.adapters._source import each, opening
+from counterpoint.adapters._chat_log import hand_over, items
+from counterpoint.adapters._source import each, listed, opening
 from counterpoint.adapters._transfers import add_broadcast, to_trace
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
@@ -48,7 +48,7 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every TaskResult; files of several are lists or JSONL of them."""
-    yield from each(source, _trace, split=runs)
+    yield from each(source, _trace, split=listed)
 
 
 def _trace(result: Any) -> Trace:

@@ -25,9 +25,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from counterpoint.adapters._autogen import Chat, add_hearing
-from counterpoint.adapters._chat_log import content_text, runs
+from counterpoint.adapters._chat_log import content_text
 from counterpoint.adapters._messages import Chat as Said
-from counterpoint.adapters._source import each, opening
+from counterpoint.adapters._source import each, listed, opening
 from counterpoint.adapters._transfers import Message, Turn, to_trace
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
@@ -44,7 +44,7 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every state; a TraceError in place of each record that holds no thread of messages."""
-    yield from each(source, _trace, split=runs)
+    yield from each(source, _trace, split=listed)
 
 
 def _trace(state: Any) -> Trace:

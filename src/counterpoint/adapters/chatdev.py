@@ -91,10 +91,11 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """The run; with a TraceError beside it where the log is cut off within a line."""
+    mended: set[str] = set()
     try:
-        text = log_text(source)
+        text = log_text(source, mended)
         cut = _END.search(text) is None and not text.endswith("\n")
-        yield _trace(whole_lines(text) if cut else text)
+        yield _trace(whole_lines(text) if cut else text, mended)
     except TraceError as error:
         yield TraceError(error.message, source=source.name, record=1)
     else:
@@ -102,7 +103,7 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
             yield TraceError(CUT_OFF, source=source.name, record=1)
 
 
-def _trace(text: str) -> Trace:
+def _trace(text: str, mended: set[str]) -> Trace:
     ended = _END.search(text) is not None
     log = _Log()
     for block in _blocks(text):
@@ -118,7 +119,7 @@ def _trace(text: str) -> Trace:
         task=task,
         system="ChatDev",
         labels={**log.facts, "system_prompt": log.prompts} if log.prompts else log.facts,
-        warnings=() if ended else ("the log ends before the run does",),
+        warnings=(*mended, *(() if ended else ("the log ends before the run does",))),
     )
 
 

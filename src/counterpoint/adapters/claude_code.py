@@ -29,8 +29,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from counterpoint.adapters._items import Items
 from counterpoint.adapters._messages import Chat, ToolCall, chats, json_or_text
-from counterpoint.adapters._source import mentions, opening, records
+from counterpoint.adapters._source import mentions, opening
 from counterpoint.adapters._spans import Span
 from counterpoint.adapters._times import seconds
 from counterpoint.adapters._transcript import Speaker, Transcript
@@ -54,24 +55,22 @@ def sniff(source: Source) -> bool:
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every session; a TraceError in place of each record that is no line of one."""
     sessions: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    broken = False
-    for record in records(source):
-        if isinstance(record, TraceError):
-            broken = True
-            yield record
-        elif not isinstance(record.value, dict) or not isinstance(record.value.get("type"), str):
-            broken = True
-            yield TraceError(
-                "not a line of a session: it has no type", source=source.name, record=record.number
-            )
-        elif _is_message(record.value) or _is_compaction(record.value):
-            sessions[str(record.value.get("sessionId") or "")].append(record.value)
+
+    def take(line: Any) -> bool:
+        if not isinstance(line, dict) or not isinstance(line.get("type"), str):
+            return False
+        if _is_message(line) or _is_compaction(line):
+            sessions[str(line.get("sessionId") or "")].append(line)
+        return True
+
+    items = Items(source, "not a line of a session: it has no type")
+    yield from items.give(take)
     found = False
     for session, lines in sessions.items():
         if any(line["type"] == "assistant" for line in lines):
             found = True
-            yield from _Session(lines).traces(session, source.name)
-    if not found and not broken:
+            yield _Session(lines).trace(session, source.name, items.warnings)
+    if not found and not items.broken:
         yield TraceError("no reply of the assistant in this session", source=source.name)
 
 
@@ -104,7 +103,7 @@ class _Session:
         self._agents = dict(_agent_ids(lines))
         self._transcript = Transcript()
 
-    def traces(self, session: str, source: str) -> Iterator[Trace | TraceError]:
+    def trace(self, session: str, source: str, warnings: Sequence[str]) -> Trace:
         asked = (text for line in self._main for text in _prompts(line) if line.get("isMeta") is not True)
         task = next(asked, "")
         self._tell(self._main, MAIN, None)
@@ -113,8 +112,13 @@ class _Session:
             lines = self._chains.pop(chain)
             self._tell(lines, f"{SUB} {chain}" if lines[0].get("agentId") else SUB, None)
         labels = {"session.id": session} if session else {}
-        yield from self._transcript.traces(
-            source=source, format="claude_code", system="claude-code", task=task, labels=labels
+        return self._transcript.trace(
+            source=source,
+            format="claude_code",
+            warnings=warnings,
+            system="claude-code",
+            task=task,
+            labels=labels,
         )
 
     def _tell(self, lines: Sequence[dict[str, Any]], agent: str, inside: Span | None) -> None:

@@ -21,10 +21,11 @@ What counts
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from counterpoint.adapters._messages import Chat, ToolCall, chats, json_or_text, string_values
-from counterpoint.adapters._source import opening, records
+from counterpoint.adapters._source import each, listed, opening
 from counterpoint.adapters._transcript import Speaker, Transcript
 from counterpoint.adapters._usage import run_usage
 from counterpoint.contracts import Source
@@ -42,26 +43,19 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every result; a TraceError in place of each record that is none."""
-    for record in records(source):
-        if isinstance(record, TraceError):
-            yield record
-            continue
-        for output in record.value if isinstance(record.value, list) else [record.value]:
-            tasks = output.get("tasks_output") if isinstance(output, dict) else None
-            tasks = [task for task in tasks if isinstance(task, dict)] if isinstance(tasks, list) else []
-            if tasks:
-                yield from _crew(output, tasks, source.name)
-            else:
-                what = 'a CrewOutput has "tasks_output", a list of what its tasks gave'
-                yield TraceError(what, source=source.name, record=record.number)
+    yield from each(source, partial(_crew, source=source.name), split=listed)
 
 
-def _crew(output: dict[str, Any], tasks: list[dict[str, Any]], source: str) -> Iterator[Trace | TraceError]:
+def _crew(output: Any, *, source: str) -> Trace:
+    tasks = output.get("tasks_output") if isinstance(output, dict) else None
+    tasks = [task for task in tasks if isinstance(task, dict)] if isinstance(tasks, list) else []
+    if not tasks:
+        raise TraceError('a CrewOutput has "tasks_output", a list of what its tasks gave')
     transcript = Transcript()
     for task in tasks:
         _task(task, transcript)
     descriptions = [str(task["description"]).strip() for task in tasks if task.get("description")]
-    yield from transcript.traces(
+    return transcript.trace(
         source=source,
         format="crewai_output",
         system="crewai",

@@ -25,12 +25,15 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import IO, Any
+
+from msgspec.structs import replace
 
 from counterpoint.adapters._inspect_events import SampleSpans
 from counterpoint.adapters._messages import chats
 from counterpoint.adapters._runs import Dialect, traces
-from counterpoint.adapters._source import MAX_BYTES, opening, records
+from counterpoint.adapters._source import MAX_BYTES, each, opening
 from counterpoint.adapters._transcript import Transcript, reading_of
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
@@ -57,20 +60,15 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every sample; a TraceError in place of each that cannot be read."""
     if source.head.startswith(_ZIP):
         yield from _archive(source)
-        return
-    number = 0
-    for record in records(source):
-        if isinstance(record, TraceError):
-            yield record
-            continue
-        log = record.value if isinstance(record.value, dict) else {}
-        samples = log.get("samples")
-        if not isinstance(samples, list) or not samples:
-            yield TraceError("a log without samples", source=source.name, record=record.number)
-            continue
-        for sample in samples:
-            number += 1
-            yield from _sample(sample, log, source.name, number)
+    else:
+        yield from each(source, lambda item: _trace(*item, source=source.name), split=_samples)
+
+
+def _samples(log: Any) -> list[tuple[Any, Mapping[str, Any]]]:
+    """Each sample of a log, and the log; None for the one that it has not."""
+    log = log if isinstance(log, dict) else {}
+    samples = log.get("samples")
+    return [(sample, log) for sample in (samples if isinstance(samples, list) and samples else [None])]
 
 
 # --- zips ----------------------------------------------------------------------------------------
@@ -86,32 +84,42 @@ def _archive(source: Source) -> Iterator[Trace | TraceError]:
             yield TraceError(f"not a whole zip file ({error}): {hint}", source=source.name)
             return
         members = {info.filename: info for info in archive.infolist()}
-        log = _header(archive, stream, members, limit)
+        log, mended = _header(archive, stream, members, limit)
         names = [name for name in members if name.startswith("samples/") and name.endswith(".json")]
         for number, name in enumerate(names, 1):
             try:
-                sample, _ = parse_json(_content(archive, stream, members[name], limit))
-            except (ValueError, EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
-                yield TraceError(f"{name}: {error}", source=source.name, record=number)
+                sample, warnings = _member(archive, stream, members[name], limit)
+                trace = _trace(sample, log, source=source.name)
+            except TraceError as error:
+                yield TraceError(error.message, source=source.name, record=number)
             else:
-                yield from _sample(sample, log, source.name, number)
+                told = dict.fromkeys((*mended, *warnings, *trace.warnings))
+                yield replace(trace, warnings=tuple(told))
         if not names:
             yield TraceError("no sample in the log", source=source.name)
 
 
 def _header(
     archive: zipfile.ZipFile, stream: IO[bytes], members: Mapping[str, zipfile.ZipInfo], limit: int
-) -> dict[str, Any]:
-    """What is known of the whole evaluation; of one that crashed, what stood there at its start."""
+) -> tuple[dict[str, Any], list[str]]:
+    """What is known of the whole evaluation, and what was mended in it; of one that crashed, as it began."""
     for name in ("header.json", "_journal/start.json"):
         if name in members:
-            try:
-                header, _ = parse_json(_content(archive, stream, members[name], limit))
-            except (ValueError, EOFError, OSError, zlib.error, zipfile.BadZipFile):
-                continue
-            if isinstance(header, dict):
-                return header
-    return {}
+            with suppress(TraceError):
+                header, mended = _member(archive, stream, members[name], limit)
+                if isinstance(header, dict):
+                    return header, mended
+    return {}, []
+
+
+def _member(
+    archive: zipfile.ZipFile, stream: IO[bytes], info: zipfile.ZipInfo, limit: int
+) -> tuple[Any, list[str]]:
+    """What a member holds, and what had to be mended in it."""
+    try:
+        return parse_json(_content(archive, stream, info, limit))
+    except (ValueError, EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
+        raise TraceError(f"{info.filename}: {error}") from None
 
 
 def _content(archive: zipfile.ZipFile, stream: IO[bytes], info: zipfile.ZipInfo, limit: int) -> bytes:
@@ -153,10 +161,11 @@ def _unpacked(packed: bytes, size: int) -> bytes:
 # --- samples -------------------------------------------------------------------------------------
 
 
-def _sample(sample: Any, log: Mapping[str, Any], source: str, number: int) -> Iterator[Trace | TraceError]:
+def _trace(sample: Any, log: Mapping[str, Any], *, source: str) -> Trace:
+    if sample is None:
+        raise TraceError("a log without samples")
     if not isinstance(sample, dict) or not {"id", "input"} <= set(sample):
-        yield TraceError("not a sample of Inspect", source=source, record=number)
-        return
+        raise TraceError("not a sample of Inspect")
     found = SampleSpans(sample)
     transcript = sample.get("transcript")
     events = sample.get("events") or (transcript.get("events") if isinstance(transcript, dict) else None)
@@ -165,15 +174,11 @@ def _sample(sample: Any, log: Mapping[str, Any], source: str, number: int) -> It
     readings = map(reading_of, found.spans)
     if any(reading is not None and reading.role == "model" for reading in readings):
         dialect = Dialect(reading_of, facts=lambda *_: {**facts})
-        made = traces(found.spans, dialect, source=source, format="inspect")
-    else:
-        made = _messages(sample, log).traces(source=source, format="inspect", **facts)
-    for trace in made:
-        yield (
-            TraceError(trace.message, source=source, record=number)
-            if isinstance(trace, TraceError)
-            else trace
-        )
+        trace = next(traces(found.spans, dialect, source=source, format="inspect"))
+        if isinstance(trace, TraceError):
+            raise trace
+        return trace
+    return _messages(sample, log).trace(source=source, format="inspect", **facts)
 
 
 def _messages(sample: Mapping[str, Any], log: Mapping[str, Any]) -> Transcript:

@@ -65,7 +65,8 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
     )
     yield from items.give(take)
     if spans or not items.broken:
-        for trace in traces(spans, ATTRIBUTES, source=source.name, format="langfuse"):
+        found = traces(spans, ATTRIBUTES, source=source.name, format="langfuse", warnings=items.warnings)
+        for trace in found:
             if isinstance(trace, Trace):
                 session = sessions.get(str(trace.labels.get("trace_id")))
                 labels = {**trace.labels, **({"session.id": session} if session else {})}

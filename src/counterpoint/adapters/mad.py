@@ -32,9 +32,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from counterpoint.adapters._chat_log import content_text, found_keys, runs
+from counterpoint.adapters._chat_log import content_text, found_keys
 from counterpoint.adapters._memories import add_told, is_memory, memory_turns
-from counterpoint.adapters._source import each, opening
+from counterpoint.adapters._source import each, listed, opening
 from counterpoint.adapters._transfers import Turn, to_trace
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
@@ -54,7 +54,7 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every debate."""
-    yield from each(source, _trace, split=runs)
+    yield from each(source, _trace, split=listed)
 
 
 def _trace(debate: Any) -> Trace:

@@ -48,9 +48,9 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from counterpoint.adapters._chat_log import content_text, hand_over, items, json_text, objects, runs
+from counterpoint.adapters._chat_log import content_text, hand_over, items, json_text, objects
 from counterpoint.adapters._messages import whole
-from counterpoint.adapters._source import each, mentions, opening
+from counterpoint.adapters._source import each, listed, mentions, opening
 from counterpoint.adapters._transfers import Message, Turn, add_context, to_trace
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
@@ -82,7 +82,7 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every run."""
-    yield from each(source, _trace, split=runs)
+    yield from each(source, _trace, split=listed)
 
 
 def _trace(run: Any) -> Trace:

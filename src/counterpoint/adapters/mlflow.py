@@ -13,13 +13,14 @@ Traces of MLflow 2 differ in names only: ``context.span_id``, ``parent_id``, ``s
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
 from counterpoint.adapters._otlp import nanoseconds, span_id, trace_id
 from counterpoint.adapters._runs import traces
-from counterpoint.adapters._source import opening, records
+from counterpoint.adapters._source import each, listed, opening
 from counterpoint.adapters._spans import Span
 from counterpoint.adapters.dialects import ATTRIBUTES
 from counterpoint.contracts import Source
@@ -42,31 +43,22 @@ def _is_trace(item: Any) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every trace of the file; a TraceError in place of each record that is none."""
-    number = 0
-    for record in records(source):
-        items = [record] if isinstance(record, TraceError) else record.value
-        for item in items if isinstance(items, list) else [items]:
-            number += 1
-            if isinstance(item, TraceError):
-                yield item
-            elif _is_trace(item):
-                yield from _traces(item, source.name, number)
-            else:
-                yield TraceError("not a trace of MLflow", source=source.name, record=number)
+    yield from each(source, partial(_trace, source=source.name), split=listed)
 
 
-def _traces(item: dict[str, Any], source: str, number: int) -> Iterator[Trace | TraceError]:
+def _trace(item: Any, *, source: str) -> Trace:
+    if not _is_trace(item):
+        raise TraceError("not a trace of MLflow")
     info = item["info"]
-    name = str(info.get("trace_id") or info.get("request_id") or number)
+    name = str(info.get("trace_id") or info.get("request_id") or "")
     spans = [_span(span, name) for span in item["data"].get("spans", ()) if isinstance(span, dict)]
     metadata = info.get("trace_metadata") or info.get("request_metadata")
     session = metadata.get("mlflow.trace.session") if isinstance(metadata, dict) else None
-    for trace in traces(spans, ATTRIBUTES, source=source, format="mlflow"):
-        if isinstance(trace, TraceError):
-            yield TraceError(trace.message, source=source, record=number)
-        else:
-            labels = {**trace.labels, **({"session.id": session} if session else {})}
-            yield replace(trace, system=trace.system or "mlflow", labels=labels)
+    trace = next(traces(spans, ATTRIBUTES, source=source, format="mlflow"))
+    if isinstance(trace, TraceError):
+        raise trace
+    labels = {**trace.labels, **({"session.id": session} if session else {})}
+    return replace(trace, system=trace.system or "mlflow", labels=labels)
 
 
 def _span(item: dict[str, Any], trace: str) -> Span:

@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from counterpoint.adapters._source import each, opening
+from counterpoint.adapters._source import each, listed, opening
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
 from counterpoint.trace import SCHEMA, Step, Trace, decode
@@ -46,7 +46,7 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
 
         yield from _parquet.read(source)
     else:
-        yield from each(source, _decode, split=_runs)
+        yield from each(source, _decode, split=listed)
 
 
 def _decode(record: Any, *, source: str = "", number: int | None = None) -> Trace:
@@ -70,7 +70,3 @@ _YEAR_S = 365 * 86_400
 
 def _without_zeros(step: Step) -> Step:
     return replace(step, started_at=step.started_at or None, ended_at=step.ended_at or None)
-
-
-def _runs(document: Any) -> list[Any]:
-    return document if isinstance(document, list) else [document]

@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from counterpoint.adapters._items import Items
+from counterpoint.adapters._items import Items, paged
 from counterpoint.adapters._messages import as_json, chats
 from counterpoint.adapters._otlp import nanoseconds
 from counterpoint.adapters._runs import Dialect, traces
@@ -71,18 +71,12 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
             spans.append(_span(item))
         return True
 
-    items = Items(source, "neither a trace nor a trace.span of the OpenAI Agents SDK", split=_items)
+    items = Items(source, "neither a trace nor a trace.span of the OpenAI Agents SDK", split=paged)
     yield from items.give(take)
     _lift_errors(spans)
     if spans or not items.broken:
         dialect = Dialect(_read, facts=partial(_facts, heads))
         yield from traces(spans, dialect, source=source.name, format="openai_agents", warnings=items.warnings)
-
-
-def _items(value: Any) -> list[Any]:
-    if isinstance(value, dict) and isinstance(value.get("data"), list):
-        value = value["data"]
-    return value if isinstance(value, list) else [value]
 
 
 def _span(item: dict[str, Any]) -> Span:

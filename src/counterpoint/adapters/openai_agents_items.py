@@ -26,10 +26,11 @@ What counts
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from counterpoint.adapters._messages import Chat, as_text, chats
-from counterpoint.adapters._source import opening, records
+from counterpoint.adapters._source import each, opening
 from counterpoint.adapters._transcript import Speaker, Transcript
 from counterpoint.adapters._usage import usage_of
 from counterpoint.contracts import Source
@@ -55,23 +56,14 @@ def _is_item(value: Any) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every run; a TraceError in place of each record that holds no items."""
-    for record in records(source):
-        if isinstance(record, TraceError):
-            yield record
-            continue
-        value = record.value
-        run = value if isinstance(value, dict) else {"new_items": value}
-        items = run.get("new_items")
-        if not isinstance(items, list) or not any(map(_is_item, items)):
-            yield TraceError('no run items: a run has "new_items"', source=source.name, record=record.number)
-            continue
-        for trace in _run(run, items, source.name):
-            if isinstance(trace, TraceError):
-                trace = TraceError(trace.message, source=source.name, record=record.number)
-            yield trace
+    yield from each(source, partial(_run, source=source.name))
 
 
-def _run(run: dict[str, Any], items: list[Any], source: str) -> Iterator[Trace | TraceError]:
+def _run(value: Any, *, source: str) -> Trace:
+    run = value if isinstance(value, dict) else {"new_items": value}
+    items = run.get("new_items")
+    if not isinstance(items, list) or not any(map(_is_item, items)):
+        raise TraceError('no run items: a run has "new_items"')
     transcript = Transcript()
     given = _given(run)
     conversation = _Conversation(transcript, given, _usages(run))
@@ -83,7 +75,7 @@ def _run(run: dict[str, Any], items: list[Any], source: str) -> Iterator[Trace |
         key: str(run[key]) for key in ("trace_id", "group_id", "last_agent") if isinstance(run.get(key), str)
     }
     final = run.get("final_output")
-    yield from transcript.traces(
+    return transcript.trace(
         source=source,
         format="openai_agents_items",
         system="openai-agents",

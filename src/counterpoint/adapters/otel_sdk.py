@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+from counterpoint.adapters._items import Items
 from counterpoint.adapters._otlp import nanoseconds, span_id, trace_id
 from counterpoint.adapters._runs import traces
 from counterpoint.adapters._source import opening, records
@@ -21,7 +23,7 @@ from counterpoint.adapters._spans import Span, service_name
 from counterpoint.adapters.dialects import ATTRIBUTES
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
-from counterpoint.json_text import parse_json
+from counterpoint.json_text import decode, mend, parse_json
 from counterpoint.trace import Trace
 
 __all__ = ["read", "sniff"]
@@ -41,33 +43,28 @@ def _is_span(item: Any) -> bool:
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every run among the spans of the file; a TraceError in place of each record that is no span."""
     spans: list[Span] = []
-    warnings: dict[str, None] = {}
-    number = 0
-    for record in records(source, _parse):
-        items = [record] if isinstance(record, TraceError) else record.value
-        for item in items:
-            number += 1
-            if isinstance(item, TraceError):
-                yield item
-            elif _is_span(item):
-                spans.append(_span(item))
-            else:
-                yield TraceError("not a span of the OpenTelemetry SDK", source=source.name, record=number)
-        if not isinstance(record, TraceError):
-            warnings.update(dict.fromkeys(record.warnings))
-    if spans or not number:
+
+    def take(item: Any) -> bool:
+        if fits := _is_span(item):
+            spans.append(_span(item))
+        return fits
+
+    items = Items(source, "not a span of the OpenTelemetry SDK", documents=partial(records, parse=_parse))
+    yield from items.give(take)
+    if spans or not items.broken:
         linked = bool(source.options.get("linked"))
         yield from traces(
-            spans, ATTRIBUTES, source=source.name, format="otel_sdk", warnings=tuple(warnings), linked=linked
+            spans, ATTRIBUTES, source=source.name, format="otel_sdk", warnings=items.warnings, linked=linked
         )
 
 
-def _parse(text: bytes) -> tuple[list[Any], list[str]]:
+def _parse(text: bytes) -> tuple[Any, list[str]]:
     try:
-        value, warnings = parse_json(text)
+        return parse_json(text)
     except ValueError:
-        return _parse_several(text.decode("utf-8", "replace")), []
-    return (value if isinstance(value, list) else [value]), warnings
+        mended: set[str] = set()
+        values = mend(_parse_several(decode(text, mended)), mended)
+        return values, sorted(mended)
 
 
 def _parse_several(text: str) -> list[Any]:

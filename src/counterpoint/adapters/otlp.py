@@ -76,7 +76,7 @@ def _runs(spans: list[Span], source: Source, warnings: Sequence[str]) -> Iterato
     """The runs that were recorded by `counterpoint.record`, then those that frameworks tell in their ways."""
     recorded = [span for span in spans if RECORDED in span.attributes]
     if recorded:
-        yield from from_spans(recorded, source.name)
+        yield from from_spans(recorded, source.name, warnings)
         spans = [span for span in spans if RECORDED not in span.attributes]
     if spans or not recorded:
         linked = bool(source.options.get("linked"))

@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from counterpoint.adapters._items import Items, paged
 from counterpoint.adapters._otlp import nanoseconds, span_id, trace_id
 from counterpoint.adapters._runs import traces
-from counterpoint.adapters._source import opening, records
+from counterpoint.adapters._source import Record, opening, records
 from counterpoint.adapters._spans import Span
 from counterpoint.adapters.dialects import ATTRIBUTES
 from counterpoint.contracts import Source
@@ -49,37 +50,23 @@ def _is_span(item: Any) -> bool:
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every run among the spans of the file; a TraceError in place of each record that is no span."""
     spans: list[Span] = []
-    broken = False
-    for item in _items(source):
-        if isinstance(item, TraceError):
-            broken = True
-            yield item
-        else:
+    parquet = source.head[:4] == b"PAR1"
+
+    def take(item: Any) -> bool:
+        if fits := parquet or _is_span(item):
             spans.append(span(item))
-    if spans or not broken:
-        yield from traces(spans, ATTRIBUTES, source=source.name, format="phoenix")
+        return fits
+
+    items = Items(source, "not a span of Phoenix", split=paged, documents=_rows if parquet else records)
+    yield from items.give(take)
+    if spans or not items.broken:
+        yield from traces(spans, ATTRIBUTES, source=source.name, format="phoenix", warnings=items.warnings)
 
 
-def _items(source: Source) -> Iterator[dict[str, Any] | TraceError]:
-    if source.head[:4] == b"PAR1":
-        from counterpoint.adapters import _phoenix_parquet
+def _rows(source: Source) -> Iterator[Record | TraceError]:
+    from counterpoint.adapters import _phoenix_parquet
 
-        yield from _phoenix_parquet.rows(source)
-        return
-    number = 0
-    for record in records(source):
-        if isinstance(record, TraceError):
-            yield record
-            continue
-        value = record.value
-        if isinstance(value, dict) and isinstance(value.get("data"), list):
-            value = value["data"]
-        for item in value if isinstance(value, list) else [value]:
-            number += 1
-            if _is_span(item):
-                yield item
-            else:
-                yield TraceError("not a span of Phoenix", source=source.name, record=number)
+    return _phoenix_parquet.rows(source)
 
 
 def span(item: dict[str, Any]) -> Span:

@@ -46,6 +46,7 @@ from counterpoint.adapters._source import each, opening
 from counterpoint.adapters._transfers import Turn, add_broadcast, add_sequence, to_trace
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
+from counterpoint.json_text import decode, mend
 from counterpoint.trace import Call, Trace
 
 __all__ = ["read", "sniff"]
@@ -76,14 +77,15 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """The path."""
+    mended: set[str] = set()
     if _START.match(source.head):
         try:
-            text = log_text(source)
+            text = log_text(source, mended)
         except TraceError as error:
             yield TraceError(error.message, source=source.name, record=error.record)
             return
         cut = not text.endswith(("\n", "}"))
-        trace = _logged(whole_lines(text) if cut else text)
+        trace = _logged(whole_lines(text) if cut else text, mended)
         if trace.steps or not cut:
             yield trace
         if cut:
@@ -91,7 +93,7 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
         return
     number = _PATH.fullmatch(stem(source.name))
     log = beside(source.name, f"path{number[1]}.log") if number else None
-    facts = _facts((log or b"").decode("utf-8", "replace"))
+    facts = _facts(decode(log or b"", mended), mended)
     yield from each(source, partial(_trace, facts=facts))
 
 
@@ -125,7 +127,7 @@ def _turn(item: dict[str, Any], index: int) -> Turn:
 # --- the log -------------------------------------------------------------------------------------
 
 
-def _logged(text: str) -> Trace:
+def _logged(text: str, mended: set[str]) -> Trace:
     sequences = _SEQUENCE.findall(text)
     agents = [agent.strip() for agent in sequences[-1].split("->")] if sequences else []
     turns = [
@@ -133,20 +135,20 @@ def _logged(text: str) -> Trace:
         for index, agent in enumerate(agents)
     ]
     add_sequence(turns)
-    return to_trace(turns, id="", system=SYSTEM, **_facts(text))
+    return to_trace(turns, id="", system=SYSTEM, **_facts(text, mended))
 
 
-def _facts(log: str) -> dict[str, Any]:
-    """What a log says of the task: fields of the trace."""
+def _facts(log: str, mended: set[str]) -> dict[str, Any]:
+    """What a log says of the task, and what was ``mended`` in it: fields of the trace."""
     begin = log.find("'task': {")
     found = {
         key: match[1] for key, pattern in _FACTS.items() if (match := pattern.search(log, max(begin, 0)))
     }
     if begin < 0 or "task" not in found:
-        return {}
-    facts = {key: _unquoted(literal) for key, literal in found.items()}
+        return {"warnings": tuple(sorted(mended))}
+    facts = mend({key: _unquoted(literal) for key, literal in found.items()}, mended)
     labels = {"task_id": facts.pop("id")} if "id" in facts else {}
-    return {**facts, "labels": labels}
+    return {**facts, "labels": labels, "warnings": tuple(sorted(mended))}
 
 
 def _unquoted(literal: str) -> str:
@@ -156,5 +158,5 @@ def _unquoted(literal: str) -> str:
 
 def _unescaped(match: re.Match[str]) -> str:
     if code := match[1] or match[2]:
-        return chr(int(code, 16)).encode("utf-8", "replace").decode()
+        return chr(int(code, 16))
     return {"n": "\n", "t": "\t", "r": "\r"}.get(match[3], match[3])

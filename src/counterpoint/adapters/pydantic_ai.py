@@ -20,10 +20,11 @@ What counts
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from counterpoint.adapters._messages import Chat, ToolCall, as_json
-from counterpoint.adapters._source import opening, records
+from counterpoint.adapters._source import each, opening
 from counterpoint.adapters._times import seconds
 from counterpoint.adapters._transcript import Speaker, Transcript
 from counterpoint.adapters._usage import usage_of
@@ -50,17 +51,13 @@ def _is_message(value: Any) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every list of messages; a TraceError in place of each record that is none."""
-    for record in records(source):
-        if isinstance(record, TraceError):
-            yield record
-        elif isinstance(record.value, list) and any(map(_is_message, record.value)):
-            yield from _run([each for each in record.value if _is_message(each)], source.name)
-        else:
-            what = "not a list of Pydantic AI's requests and responses"
-            yield TraceError(what, source=source.name, record=record.number)
+    yield from each(source, partial(_run, source=source.name))
 
 
-def _run(messages: list[dict[str, Any]], source: str) -> Iterator[Trace | TraceError]:
+def _run(value: Any, *, source: str) -> Trace:
+    messages = [item for item in value if _is_message(item)] if isinstance(value, list) else []
+    if not messages:
+        raise TraceError("not a list of Pydantic AI's requests and responses")
     transcript = Transcript()
     speaker: Speaker | None = None
     run: Any = None
@@ -78,8 +75,8 @@ def _run(messages: list[dict[str, Any]], source: str) -> Iterator[Trace | TraceE
             history.append(_response(message, speaker))
     if speaker is not None:
         speaker.done()
-    named = next((str(each["conversation_id"]) for each in messages if each.get("conversation_id")), "")
-    yield from transcript.traces(
+    named = next((str(item["conversation_id"]) for item in messages if item.get("conversation_id")), "")
+    return transcript.trace(
         source=source,
         format="pydantic_ai",
         system="pydantic-ai",

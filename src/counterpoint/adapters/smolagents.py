@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from counterpoint.adapters._messages import (
@@ -35,7 +36,7 @@ from counterpoint.adapters._messages import (
     string_values,
 )
 from counterpoint.adapters._messages import tool_call as called
-from counterpoint.adapters._source import opening, records
+from counterpoint.adapters._source import each, opening
 from counterpoint.adapters._times import seconds
 from counterpoint.adapters._transcript import Speaker, Transcript
 from counterpoint.adapters._usage import usage_of
@@ -71,18 +72,13 @@ def _is_action(step: Any) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every memory; a TraceError in place of each record that is none."""
-    for record in records(source):
-        if isinstance(record, TraceError):
-            yield record
-            continue
-        steps = [step for step in _steps(record.value) if isinstance(step, dict)]
-        if any(map(_is_action, steps)):
-            yield from _memory(steps, source.name)
-        else:
-            yield TraceError("not the memory of a smolagents agent", source=source.name, record=record.number)
+    yield from each(source, partial(_memory, source=source.name))
 
 
-def _memory(steps: list[dict[str, Any]], source: str) -> Iterator[Trace | TraceError]:
+def _memory(value: Any, *, source: str) -> Trace:
+    steps = [step for step in _steps(value) if isinstance(step, dict)]
+    if not any(map(_is_action, steps)):
+        raise TraceError("not the memory of a smolagents agent")
     transcript = Transcript()
     tasks = [step["task"] for step in steps if isinstance(step.get("task"), str)]
     speaker: Speaker | None = None
@@ -100,7 +96,7 @@ def _memory(steps: list[dict[str, Any]], source: str) -> Iterator[Trace | TraceE
             _think(step, speaker)
     if speaker is not None:
         speaker.done()
-    yield from transcript.traces(
+    return transcript.trace(
         source=source, format="smolagents", system="smolagents", task=tasks[0] if tasks else ""
     )
 

@@ -29,9 +29,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from counterpoint.adapters._chat_log import content_text, items, runs
+from counterpoint.adapters._chat_log import content_text, items
 from counterpoint.adapters._messages import whole
-from counterpoint.adapters._source import each, opening
+from counterpoint.adapters._source import each, listed, opening
 from counterpoint.adapters._transfers import Turn, add_broadcast, to_trace
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
@@ -50,7 +50,7 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every trajectory."""
-    yield from each(source, _trace, split=runs)
+    yield from each(source, _trace, split=listed)
 
 
 def _trace(run: Any) -> Trace:

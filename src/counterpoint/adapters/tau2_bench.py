@@ -43,12 +43,11 @@ from counterpoint.adapters._chat_log import (
     items,
     json_text,
     objects,
-    runs,
     settle,
     spoken_at,
     usage,
 )
-from counterpoint.adapters._source import each, opening
+from counterpoint.adapters._source import each, listed, opening
 from counterpoint.adapters._times import seconds
 from counterpoint.adapters._transfers import Turn, add_broadcast, to_trace, total_usage
 from counterpoint.contracts import Source
@@ -85,7 +84,7 @@ def read(source: Source) -> Iterator[Trace | TraceError]:
 
 def _runs(document: Any) -> Iterator[_Run]:
     if not isinstance(document, dict) or "simulations" not in document:
-        yield from (_Run(run, {}, None) for run in runs(document))
+        yield from (_Run(run, {}, None) for run in listed(document))
         return
     info, tasks = document.get("info"), document.get("tasks")
     agent = info.get("agent_info") if isinstance(info, dict) else None
@@ -95,7 +94,7 @@ def _runs(document: Any) -> Iterator[_Run]:
         for task in (tasks if isinstance(tasks, list) else ())
         if isinstance(task, dict)
     }
-    for run in runs(document["simulations"]):
+    for run in listed(document["simulations"]):
         task = by_id.get(str(run.get("task_id")), {}) if isinstance(run, dict) else {}
         yield _Run(run, task, model if isinstance(model, str) else None)
 

@@ -35,8 +35,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from counterpoint.adapters._beside import failure_labels
-from counterpoint.adapters._chat_log import Names, content_text, items, runs
-from counterpoint.adapters._source import each, opening
+from counterpoint.adapters._chat_log import Names, content_text, items
+from counterpoint.adapters._source import each, listed, opening
 from counterpoint.adapters.chat import from_messages
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
@@ -53,7 +53,7 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every run."""
-    yield from each(source, partial(_trace, file=source.name), split=runs)
+    yield from each(source, partial(_trace, file=source.name), split=listed)
 
 
 def _trace(run: Any, *, file: str) -> Trace:

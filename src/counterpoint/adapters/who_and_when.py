@@ -27,9 +27,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from counterpoint.adapters._chat_log import Names, content_text, items, runs
+from counterpoint.adapters._chat_log import Names, content_text, items
 from counterpoint.adapters._magentic import final_answer, is_directed, turns_of
-from counterpoint.adapters._source import each, mentions, opening
+from counterpoint.adapters._source import each, listed, mentions, opening
 from counterpoint.adapters._transfers import to_trace
 from counterpoint.contracts import Source
 from counterpoint.errors import TraceError
@@ -56,7 +56,7 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source) -> Iterator[Trace | TraceError]:
     """Every run; files of several runs are lists or JSONL of these documents."""
-    yield from each(source, _trace, split=runs)
+    yield from each(source, _trace, split=listed)
 
 
 def _trace(run: Any) -> Trace:
