@@ -162,7 +162,7 @@ _FAULTS = (
     ("locked", "is locked by another program: end it, or try again"),
     ("readonly", "cannot be written: the file or its folder is read-only"),
     ("is full", "could not be written: the disk is full"),
-    ("disk I/O", "could not be read or written: the disk fails, or its -wal was emptied by another: restart"),
+    ("disk I/O", "could not be read or written: the disk fails or is full, or its -wal was emptied: restart"),
     ("no such module", "needs an SQLite with FTS5, which this Python lacks"),
     ("closed database", "the store is closed"),
     ("unable to open", "could not be opened: it is no file, or its folder cannot be written"),

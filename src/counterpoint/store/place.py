@@ -123,6 +123,7 @@ class Place:
         self._delete_log()
 
     def _overwritten(self, how: str, then: str) -> StoreFault:
+        """What to say of a file whose content is another's; its log, which is of the old content, goes."""
         self._lost = (
             f"{self.path}: was {how} by another program: stop every program that has it open, delete "
             f"{self._log} and {self._index} if they are there, {then}"

@@ -3,8 +3,8 @@
 Conventions
 -----------
 * Runs are deleted a few at a time and pages are given back in pieces, so that spans still come in meanwhile.
-* A full disk is what many prune for, and deleting writes to the log before it frees: where there is no
-  room the log is emptied into the file first, and the pieces are small.
+* A full disk is what many prune for, and deleting writes to the log before it frees: the log is emptied into
+  the file first, and where there is no room the pieces are small.
 * What a run's age is counted from is its last span.
 """
 
