@@ -57,6 +57,10 @@ def _class_of(name: str) -> Any:
 
 
 _DATA = _class_of("Data")
+_SHORT = 80
+"""Bytes of the longest pair that is looked up before it is read."""
+_MOST_KNOWN = 10_000
+"""Pairs that are kept to be looked up."""
 
 
 def decode(data: bytes) -> tuple[list[Span], int]:
@@ -91,6 +95,8 @@ class _Reader:
 
     def __init__(self) -> None:
         self.wrong = 0
+        self.known: dict[bytes, tuple[str, Any]] = {}
+        """Short pairs, and what they say."""
 
     def span(self, span: Any, scope: str, service: str) -> Span:
         status = span.status
@@ -114,41 +120,52 @@ class _Reader:
         )
 
     def attributes(self, pairs: Iterable[bytes]) -> dict[str, Any]:
-        r"""Key to value.
-
-        Most pairs are ``\n``, size, key; ``\x12``, size, and in it ``\n``, size, text. Sizes under 128 are
-        one byte, those under 16,384 two. Where the sizes add up to the whole, that is what a pair is.
-        """
+        """Key to value. Most short pairs stand in many spans (of which model, agent, program): read once."""
         found: dict[str, Any] = {}
+        known = self.known
         for pair in pairs:
-            try:
-                at, end = pair[1] + 2, len(pair)
-                outer, inner = pair[at + 1], pair[at + 3]
-                if pair[0] != 10 or at > 129 or pair[at] != 18:
-                    pass
-                elif outer < 128:
-                    if inner == outer - 2 and outer == end - at - 2 and pair[at + 2] == 10:
-                        found[pair[2:at].decode()] = pair[at + 4 :].decode()
-                        continue
-                elif inner == 10 and (outer & 127 | pair[at + 2] << 7) == end - at - 3:
-                    text = at + (5 if pair[at + 4] < 128 else 6)
-                    if (
-                        pair[at + 4] if text == at + 5 else pair[at + 4] & 127 | pair[at + 5] << 7
-                    ) == end - text:
-                        found[pair[2:at].decode()] = pair[text:].decode()
-                        continue
-            except (IndexError, UnicodeDecodeError):
-                pass
-            self._other(pair, found)
+            read = known.get(pair) if len(pair) <= _SHORT else None
+            if read is None:
+                read = _text_pair(pair) or self._other(pair)
+                if read is None:
+                    continue
+                if len(pair) <= _SHORT and len(known) < _MOST_KNOWN and not isinstance(read[1], list | dict):
+                    known[pair] = read
+            found[read[0]] = read[1]
         return found
 
-    def _other(self, pair: bytes, found: dict[str, Any]) -> None:
+    def _other(self, pair: bytes) -> tuple[str, Any] | None:
         try:
             decoded = KeyValue.FromString(pair)
         except DecodeError:
             self.wrong += 1
-        else:
-            found[decoded.key] = _plain(decoded.value)
+            return None
+        return decoded.key, _plain(decoded.value)
+
+
+def _text_pair(pair: bytes) -> tuple[str, str] | None:
+    r"""Key and value where the value is a text, as of most pairs; None where it may be anything else.
+
+    Such a pair is ``\n``, size, key; ``\x12``, size, and in it ``\n``, size, text. Sizes under 128 are one
+    byte, those under 16,384 two. Where the sizes add up to the whole, that is what a pair is.
+    """
+    try:
+        at, end = pair[1] + 2, len(pair)
+        outer, inner = pair[at + 1], pair[at + 3]
+        if pair[0] != 10 or at > 129 or pair[at] != 18:
+            return None
+        if outer < 128:
+            if inner == outer - 2 and outer == end - at - 2 and pair[at + 2] == 10:
+                return pair[2:at].decode(), pair[at + 4 :].decode()
+        elif inner == 10 and (outer & 127 | pair[at + 2] << 7) == end - at - 3:
+            size, text = pair[at + 4], at + 5
+            if size >= 128:
+                size, text = size & 127 | pair[text] << 7, text + 1
+            if size == end - text:
+                return pair[2:at].decode(), pair[text:].decode()
+    except (IndexError, UnicodeDecodeError):
+        pass
+    return None
 
 
 def _id(data: bytes) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import gc
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -71,9 +71,11 @@ def traces(
     """
     with no_collection():
         groups = _joined(dialect.mend(spans))
-        runs = [_Run(group, dialect) for group in groups]
-        held = [run for run in runs if run.turns]
         linked = linked and any(map(may_go_on, groups))
+        runs = [_Run(group, dialect) for group in groups]
+        held = deque(run for run in runs if run.turns)
+        beside = [run.tree.spans for run in runs if not run.turns]
+        del groups, runs  # each run is let go when its trace is made, before garbage is looked for
     if not held:
         what = f"{len(spans)} spans" if spans else "no spans"
         yield TraceError(
@@ -81,14 +83,16 @@ def traces(
             "was the framework instrumented when this was recorded?",
             source=source,
         )
-    for run in held:
+    while held:
         with no_collection():
+            run = held.popleft()
             trace = run.trace(source=f"{source} ({format})", format=format, warnings=warnings)
             if linked:
                 anew = partial(traces, dialect=dialect, source=source, format=format)
-                beside = [] if run is not held[0] else [one.tree.spans for one in runs if not one.turns]
                 going_on = LinkedRun(run.tree.spans, anew, warnings, beside)
                 trace = replace(trace, labels={**trace.labels, LINKED: going_on})
+                beside = []
+            del run
         yield trace
 
 

@@ -19,15 +19,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from counterpoint.adapters._spans import Reading, Tree, results
 
 __all__ = ["Scope", "find_scopes"]
 
 
-@dataclass(slots=True, eq=False)
-class Scope:
+class Scope(Struct, eq=False):
     """One turn of one agent: a part of the span tree."""
 
     agent: str

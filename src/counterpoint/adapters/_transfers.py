@@ -33,11 +33,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from counterpoint.adapters._containment import MIN_CHARACTERS, Needles, normal
 from counterpoint.trace import EVIDENCE, Call, Evidence, Kind, Step, Trace, Transfer, Usage, tidy
@@ -55,8 +54,7 @@ class Message(Struct, gc=False):
     """Ids under which the very same message is known elsewhere: message id, ids of its tool calls."""
 
 
-@dataclass(slots=True)
-class Turn:
+class Turn(Struct, gc=False):
     """One turn of one agent, to become one Step; fields as there, if not said otherwise."""
 
     id: str

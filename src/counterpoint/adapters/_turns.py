@@ -15,8 +15,9 @@ import re
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+from msgspec import Struct, field
 
 from counterpoint.adapters._messages import Chat, ToolCall, json_or_text, string_values
 from counterpoint.adapters._scopes import Scope
@@ -27,8 +28,7 @@ from counterpoint.trace import Call, Kind, Usage
 __all__ = ["Part", "fold", "handover", "hands_over", "parts_in_order", "turn_of"]
 
 
-@dataclass(slots=True, eq=False)
-class Part:
+class Part(Struct, eq=False, gc=False):
     """A scope, or what of it lies before, between or after calls of other agents."""
 
     scope: Scope
