@@ -151,7 +151,7 @@ def test_the_keyboard_reaches_all_and_opens_what_is_closed(report, visit):
     assert page.locator("#t2 .steps").is_visible()
     page.focus(".skip")
     page.keyboard.press("Enter")
-    assert page.url.endswith("#main")
+    page.wait_for_url("**#main")
 
 
 def test_what_is_closed_on_screen_is_printed(report, visit):
@@ -188,11 +188,11 @@ def test_hostile_texts_are_shown_as_text_and_nothing_of_them_runs(report, visit)
 
 
 @pytest.mark.parametrize(("agents", "rounds"), [(6, 5500), (60, 550)])
-def test_a_trace_of_33000_steps_is_small_and_opens_at_once(report, visit, agents, rounds):
+def test_a_trace_of_33000_steps_is_small_and_opens_at_once(report, visit, work_s, agents, rounds):
     file = report(team("long", agents, rounds), metrics=["steps"])
     assert file.stat().st_size <= 5_000_000
     page = visit(file.as_uri())
-    assert best_of_three(page) <= 2000
+    assert min(work_s(page, page.reload) for _ in range(3)) <= 2
     assert page.locator("svg.cp").count() == 3
     page.set_viewport_size({"width": 1280, "height": 800})
     picture = page.locator("#t1 svg.cp").first
@@ -205,28 +205,13 @@ def test_a_trace_of_33000_steps_is_small_and_opens_at_once(report, visit, agents
     assert "No claims are told here: the trace is too long" in told
 
 
-def test_a_report_of_two_thousand_traces_is_small_and_opens_at_once(report, visit):
+def test_a_report_of_two_thousand_traces_is_small_and_opens_at_once(report, visit, work_s):
     traces = [team(f"q{n}", 4, 2, system="AB"[n % 2], labels={"task_id": str(n // 2)}) for n in range(2000)]
     file = report(*traces, metrics=["accuracy", "steps"])
     assert file.stat().st_size <= 5_000_000
     page = visit(file.as_uri())
-    assert best_of_three(page) <= 2000
+    assert min(work_s(page, page.reload) for _ in range(3)) <= 2
     told = page.inner_text("main")
     assert "1,000 of 2,000 traces are not listed here" in told
     assert "of 2,000 traces have a section" in told
     assert "traces are not in it: no claims were told of them" in told
-
-
-def best_of_three(page):
-    """Milliseconds from the start of navigation to the load event and the first paint, whichever is later."""
-    taken = []
-    for _ in range(3):
-        page.reload()
-        page.wait_for_function("() => performance.getEntriesByType('paint').length > 0")
-        taken.append(
-            page.evaluate(
-                """() => Math.max(performance.getEntriesByType('navigation')[0].loadEventEnd,
-                ...performance.getEntriesByType('paint').map(one => one.startTime))"""
-            )
-        )
-    return min(taken)

@@ -11,6 +11,9 @@ import pytest
 
 from counterpoint.store import Store
 
+HANGS_S = 300.0
+"""So long a test waits for what has to come, however slow or busy the machine is."""
+
 
 class Answer(NamedTuple):
     status: int
@@ -34,7 +37,7 @@ class Serving:
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         """One request over a connection of its own; ``content_type=`` becomes ``content-type``."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANGS_S)
         try:
             named = {name.replace("_", "-"): value for name, value in headers.items()}
             connection.request(method, path, body, named)
@@ -92,15 +95,22 @@ class Kept:
         self.spans: list[Any] = []
         self.fault: Exception | None = None
         self.faults = 0
+        self.entered = threading.Event()
+        """Set once spans have come, whether they are let through or not."""
         self.gate = threading.Event()
         self.gate.set()
 
     def add_spans(self, spans: list[Any], *, wait_s: float) -> None:
-        self.gate.wait(20)
+        self.entered.set()
+        assert self.gate.wait(HANGS_S)
         if self.fault is not None and self.faults:
             self.faults -= 1
             raise self.fault
         self.spans += spans
+
+    def is_at_it(self) -> bool:
+        """Waits for spans to come."""
+        return self.entered.wait(HANGS_S)
 
     def version(self) -> int:
         return len(self.spans)

@@ -19,7 +19,7 @@ class Stream:
     """An open stream of events, read line by line."""
 
     def __init__(self, served, path="/events", **headers):
-        self.connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
+        self.connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=300)
         self.connection.request("GET", path, headers=headers)
         self.response = self.connection.getresponse()
 
@@ -125,22 +125,24 @@ def test_streams_are_bounded_and_one_that_is_closed_makes_room(serving, listen, 
     assert refused.status == 503
     assert refused.headers["retry-after"] == "30"
     streams[0].close()
-    until = time.monotonic() + 10
+    until = time.monotonic() + 300
     while (status := listen(served).response.status) == 503 and time.monotonic() < until:
         time.sleep(0.1)
     assert status == 200
 
 
-def test_an_open_stream_does_not_hold_up_the_end_of_the_server(tmp_path, listen):
+def test_an_open_stream_does_not_hold_up_the_end_of_the_server(tmp_path, listen, monkeypatch):
     pytest.importorskip("fastapi")
     from counterpoint.store import Store
+    from counterpoint.view.server import listening
     from counterpoint.view.server.app import create_app
     from counterpoint.view.server.listening import bind, server
 
+    monkeypatch.setattr(listening, "STOP_S", 10**6)  # a stream that held it up would never be cut off
     with Store(tmp_path / "store.db") as store:
         app = create_app(store)
         running, sockets = server(app), bind("127.0.0.1", 0)
-        thread = threading.Thread(target=running.run, args=(sockets,))
+        thread = threading.Thread(target=running.run, args=(sockets,), daemon=True)
         thread.start()
 
         class Served:
@@ -150,10 +152,8 @@ def test_an_open_stream_does_not_hold_up_the_end_of_the_server(tmp_path, listen)
         assert stream.event() == {"retry": "2000"}
         app.state.stopping.set()
         running.should_exit = True
-        start = time.monotonic()
-        thread.join(timeout=20)
+        thread.join(timeout=300)
         assert not thread.is_alive()
-        assert time.monotonic() - start < 3
         while stream.event() is not None:
             pass
 

@@ -69,6 +69,18 @@ def tasks(page):
     return page.locator("tbody th").all_inner_texts()
 
 
+def follow(page, selector):
+    """Click on what leads to another page, and wait for that."""
+    with page.expect_navigation():
+        page.click(selector)
+
+
+def resize(page, width):
+    """Give the window another width, and wait until the page has it."""
+    page.set_viewport_size({"width": width, "height": 800})
+    page.wait_for_function("(width) => innerWidth === width", arg=width)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_loads_without_an_error_and_can_be_read(serving, visit, scheme):
     served = three_runs(serving)
@@ -79,7 +91,7 @@ def test_every_page_loads_without_an_error_and_can_be_read(serving, visit, schem
             closed.click()
         assert page.evaluate(CONTRAST) == []
         for width in (1200, 390):
-            page.set_viewport_size({"width": width, "height": 800})
+            resize(page, width)
             assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
         dark = sum(
             map(int, page.evaluate("() => getComputedStyle(document.body).backgroundColor.match(/\\d+/g)"))
@@ -92,8 +104,7 @@ def test_an_empty_store_and_a_page_that_is_not_there_load_too(serving, visit):
     assert "OTEL_EXPORTER_OTLP_ENDPOINT" in visit(served.url).inner_text("main")
     page = visit(served.url + "/runs/nobody")
     assert "There is no run nobody" in page.inner_text("main")
-    assert [one for one in page.problems if "404" not in one] == []
-    page.problems.clear()
+    page.expected.append("404")
 
 
 def test_the_pictures_show_their_marks(serving, visit):
@@ -105,7 +116,7 @@ def test_the_pictures_show_their_marks(serving, visit):
     assert cost.locator("path.b").count() == 3
     assert "agent 1" in lanes.inner_html()
     lanes.locator("a path.right").first.click()
-    assert page.url.endswith("#t1-s1")
+    page.wait_for_url("**#t1-s1")
     page = visit(served.url + "/compare?a=a&b=b")
     assert page.locator("#side-a svg.cp").count() == page.locator("#side-b svg.cp").count() == 3
     assert page.locator("#side-b path.wrong").count() >= 4
@@ -117,32 +128,32 @@ def test_search_filter_and_compare_work_by_mouse_with_and_without_script(serving
     page = visit(served.url, java_script_enabled=script)
     assert tasks(page) == ["And pears?", "How many marbles?", "3+4?"]
     page.fill("#q", "marbles")
-    page.click("#show")
+    follow(page, "#show")
     assert tasks(page) == ["How many marbles?"]
-    page.click("#clear")
+    follow(page, "#clear")
     page.select_option("#correct", "right")
-    page.click("#show")
+    follow(page, "#show")
     assert tasks(page) == ["3+4?"]
-    page.click("#clear")
+    follow(page, "#clear")
     page.fill("#where", "accuracy>")
-    page.click("#show")
+    follow(page, "#show")
     assert "expected a number" in page.inner_text("#where-fault")
     page.fill("#where", "accuracy<1")
-    page.click("#show")
+    follow(page, "#show")
     assert tasks(page) == ["How many marbles?"]
-    page.click("#clear")
+    follow(page, "#clear")
     page.check("#a-a")
     page.check("#b-b")
-    page.click("#compare")
+    follow(page, "#compare")
     assert "Two single runs carry no interval" in page.inner_text("main")
     assert "accuracy ↑\t1.000\t0.000\t−1.000\tA" in page.inner_text("main")
-    page.click("#open-b")
+    follow(page, "#open-b")
     assert page.inner_text("h1") == "How many marbles?"
-    page.click("#compare")
+    follow(page, "#compare")
     page.check("#b-a")
-    page.click("#compare")
+    follow(page, "#compare")
     assert page.url == f"{served.url}/compare?a=b&b=a"
-    page.problems[:] = [one for one in page.problems if "400" not in one]
+    page.expected.append("400")
     if not script:
         page.context.close()
 
@@ -179,7 +190,7 @@ def test_the_keyboard_alone_searches_opens_and_compares(serving, visit):
     press("Tab")
     assert page.evaluate("() => document.activeElement.className") == "skip"
     press("Enter")
-    assert page.evaluate("() => document.activeElement.id") == "main"
+    page.wait_for_function("() => document.activeElement.id === 'main'")
     press("Tab")
     page.keyboard.type("marbles")
     press("Enter")
@@ -252,13 +263,13 @@ def test_the_list_has_room_in_a_window_and_shows_numbers_on_a_phone(serving, vis
     given["system"] = "opentelemetry.instrumentation.openai"
     scored(served.store, decode(given), trace("b"))
     page = visit(served.url)
-    page.set_viewport_size({"width": 1300, "height": 800})
+    resize(page, 1300)
     assert page.evaluate("() => list.scrollWidth <= list.clientWidth")
     assert page.locator("tbody tr").evaluate_all(HEIGHTS) <= 75
-    page.set_viewport_size({"width": 390, "height": 800})
+    resize(page, 390)
     assert page.locator("tbody tr > :nth-child(-n+4)").evaluate_all(INSIDE)  # up to a metric
     page = visit(served.url + "/compare?a=a&b=b")
-    page.set_viewport_size({"width": 390, "height": 800})
+    resize(page, 390)
     assert page.locator("#metrics-h + .scroll th, #metrics-h + .scroll td").evaluate_all(INSIDE)
 
 
@@ -275,9 +286,9 @@ def test_a_very_long_word_widens_no_page(serving, visit, tmp_path):
         page = visit(url)
         page.evaluate("() => document.querySelectorAll('details').forEach((one) => one.open = true)")
         for width in (1300, 400):
-            page.set_viewport_size({"width": width, "height": 800})
+            resize(page, width)
             assert page.evaluate("() => document.documentElement.scrollWidth") <= width, (url[:60], width)
-        page.problems[:] = [one for one in page.problems if "404" not in one]
+        page.expected.append("404")
 
 
 def test_the_page_of_very_many_agents_and_steps_is_not_endless(serving, visit):
@@ -285,21 +296,25 @@ def test_the_page_of_very_many_agents_and_steps_is_not_endless(serving, visit):
     steps = [{"id": f"s{n}", "agent": f"agent number {n}", "text": "7"} for n in range(1000)]
     put(served.store, decode({"id": "a", "steps": steps}))
     page = visit(served.url + "/runs/a")
-    page.set_viewport_size({"width": 1300, "height": 800})
+    resize(page, 1300)
     assert page.evaluate("() => document.documentElement.scrollHeight") <= 8000
     page.goto(served.url + "/runs/a#t1-s1000")
-    box = page.locator("#t1-s1000").bounding_box()
-    assert 0 <= box["y"] <= 800
+    page.wait_for_function(
+        """() => {
+            const { y } = document.getElementById("t1-s1000").getBoundingClientRect();
+            return y >= 0 && y <= 800;
+        }"""
+    )
 
 
-def test_a_very_long_run_is_open_at_once(serving, visit):
+def test_a_very_long_run_is_open_at_once(serving, visit, work_s):
     served = serving()
     long = trace("long", steps=33_000, text="The answer is 7, said at some length by the one who was asked.")
     put(served.store, long)
     score(served.store, "long", metrics=["steps"])
     served.ask("GET", "/runs/long")
     page = visit(served.url)
-    start = time.perf_counter()
-    page.goto(served.url + "/runs/long")
-    assert time.perf_counter() - start <= 2
+    start = time.process_time()
+    taken = work_s(page, lambda: page.goto(served.url + "/runs/long"))
+    assert taken + time.process_time() - start <= 2
     assert page.locator("svg.cp").count() == 3
