@@ -48,7 +48,7 @@ def facts(tree: Tree) -> dict[str, Any]:
     labels: dict[str, Any] = {}
     for span in tree.spans:
         if not _WANTED.isdisjoint(span.attributes):
-            for key in _WANTED & span.attributes.keys():
+            for key in sorted(_WANTED & span.attributes.keys()):
                 labels.setdefault(key, span.attributes[key])
     session = next((labels[key] for key in _SESSION if key in labels), None)
     if session is not None:
