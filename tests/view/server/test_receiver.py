@@ -393,6 +393,26 @@ def test_200_comes_after_the_store_has_the_spans_and_not_before(receiver):
     assert answers == [200]
 
 
+def test_a_request_that_waits_for_a_thread_is_sent_away_in_time(serving, kept):
+    server = serving(kept, limits=Limits(threads=1, wait_s=0.2))
+    kept.gate.clear()
+    answers: list[int] = []
+
+    def send() -> Any:
+        return server.ask("POST", "/v1/traces", message(span()), content_type=PROTOBUF)
+
+    sender = threading.Thread(target=lambda: answers.append(send().status))
+    sender.start()
+    assert kept.is_at_it()  # and holds the only thread
+    refused = send()
+    assert (refused.status, refused.headers["retry-after"]) == (429, "1")
+    assert not answers
+    kept.gate.set()
+    sender.join()
+    assert answers == [200]
+    assert send().status == 200
+
+
 def test_a_server_that_stops_answers_what_is_under_way(serving, kept, monkeypatch):
     monkeypatch.setattr("counterpoint.view.server.listening.STOP_S", HANGS_S)
     server = serving(kept)

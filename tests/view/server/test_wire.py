@@ -13,6 +13,7 @@ pytest.importorskip("opentelemetry.proto")
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, TracesData
 
+from counterpoint.view.server import otlp
 from counterpoint.view.server.limits import Budget, Limits, Share, TooBusy, TooLarge
 from counterpoint.view.server.otlp import unpack
 from counterpoint.view.server.spans import decode
@@ -38,7 +39,7 @@ def world(resources: int, scopes: int, spans: int) -> TracesData:
 def test_what_is_cut_is_what_was_sent(size: tuple[int, int, int]):
     data = world(*size)
     rebuilt = TracesData()
-    for envelope, span in split(data.SerializeToString(), 10_000):
+    for envelope, span in split(data.SerializeToString(), Limits()):
         group = ResourceSpans.FromString(envelope)
         group.scope_spans[0].spans.add().ParseFromString(span)
         if rebuilt.resource_spans and rebuilt.resource_spans[-1].resource == group.resource:
@@ -56,7 +57,7 @@ def test_fields_that_nobody_knows_stay():
     unknown = bytes.fromhex("a80605")  # field 101, a varint
     scope = b"\x12\x02\x0a\x00" + unknown
     group = b"\x12" + bytes([len(scope)]) + scope + unknown
-    ((envelope, span),) = split(b"\x0a" + bytes([len(group)]) + group + unknown, 100)
+    ((envelope, span),) = split(b"\x0a" + bytes([len(group)]) + group + unknown, Limits())
     assert span == b"\x0a\x00"
     assert envelope == unknown + b"\x12\x03" + unknown
 
@@ -103,9 +104,70 @@ def test_any_json_is_spans_or_a_reason(document: object):
 
 def test_more_items_than_the_limit_are_too_large():
     body = world(1, 1, 50).SerializeToString()
-    assert len(list(split(body, 56))) == 50
+    assert len(list(split(body, Limits(items=56)))) == 50
     with pytest.raises(TooLarge, match="more than 55 "):
-        list(split(body, 55))
+        list(split(body, Limits(items=55)))
+
+
+def as_json(data: TracesData) -> bytes:
+    """In OTLP's JSON, of which `world` uses little."""
+    groups = []
+    for group in data.resource_spans:
+        scopes = [
+            {
+                "scope": {"name": part.scope.name},
+                "schemaUrl": part.schema_url,
+                "spans": [
+                    {"traceId": one.trace_id.hex(), "spanId": one.span_id.hex(), "name": one.name}
+                    for one in part.spans
+                ],
+            }
+            for part in group.scope_spans
+        ]
+        resource = {"attributes": [{"key": "n", "value": {"stringValue": "x" * 1000}}]}
+        groups.append({"resource": resource, "schemaUrl": group.schema_url, "scopeSpans": scopes})
+    return json.dumps({"resourceSpans": groups}).encode()
+
+
+@pytest.mark.parametrize("spans", [0, 1])
+@pytest.mark.parametrize("form", ["protobuf", "json"])
+def test_a_large_resource_costs_what_its_scopes_with_spans_keep_of_it(form: str, spans: int):
+    """The same scope again and again, so that no two envelopes differ."""
+    data = world(1, 1, spans)
+    data.resource_spans[0].resource.attributes[0].value.string_value = "x" * 1000
+    part = data.resource_spans[0].scope_spans[0]
+    for _ in range(99):
+        data.resource_spans[0].scope_spans.add().CopyFrom(part)
+    body = as_json(data) if form == "json" else data.SerializeToString()
+    limits = Limits(body_bytes=50_000)
+    if spans:
+        with pytest.raises(TooLarge, match="so many scopes"):
+            decode(body, json=form == "json", limits=limits)
+    else:
+        assert decode(body, json=form == "json", limits=limits).spans == []
+    kept = decode(body, json=form == "json", limits=Limits()).spans
+    assert len(kept) == 100 * spans
+    assert all(ResourceSpans.FromString(span.envelope).schema_url == "r0" for span in kept)
+
+
+def test_an_envelope_that_is_no_message_is_looked_at_once(monkeypatch: pytest.MonkeyPatch):
+    from counterpoint.view.server import spans
+
+    looks = []
+    monkeypatch.setattr(spans, "may_hold_secret", lambda data: False)
+
+    class Watched:
+        @staticmethod
+        def FromString(data: bytes) -> ResourceSpans:  # noqa: N802
+            looks.append(data)
+            return ResourceSpans.FromString(data)
+
+    monkeypatch.setattr(spans, "ResourceSpans", Watched)
+    data = world(1, 1, 30)
+    data.resource_spans[0].resource.attributes[0].key = "name"
+    body = data.SerializeToString().replace(b"name", b"nam\xff")
+    found = decode(body, json=False, limits=Limits())
+    assert (found.spans, found.rejected, len(looks)) == ([], 30, 1)
 
 
 def test_a_share_of_a_budget_is_given_back():
@@ -128,3 +190,26 @@ def test_what_is_unpacked_is_taken_from_the_budget():
             unpack(packed, share, 4999)
     with Share(Budget(4999)) as share, pytest.raises(TooBusy):
         unpack(packed, share, 10_000)
+
+
+@pytest.mark.parametrize("slice_bytes", [1, 7, 64, 2**16])
+def test_members_of_gzip_are_unpacked_wherever_they_are_cut(
+    slice_bytes: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(otlp, "_SLICE", slice_bytes)
+    monkeypatch.setattr(otlp, "_CHUNK", 50)
+    texts = [b"", b"one", bytes(1000), b"", b"two" * 100]
+    packed = b"".join(map(gzip.compress, texts))
+    with Share(Budget(10**6)) as share:
+        assert unpack(packed, share, 5000) == b"".join(texts)
+        for cut in range(1, len(gzip.compress(texts[-1]))):
+            with pytest.raises(ValueError, match="cut off"):
+                unpack(packed[:-cut], share, 5000)
+
+
+def test_a_body_of_very_many_empty_members_is_refused_soon():
+    most = otlp._MEMBERS
+    with Share(Budget(10_000)) as share:
+        assert unpack(gzip.compress(b"") * most, share, 5000) == b""
+        with pytest.raises(ValueError, match=f"more than {most} files of gzip"):
+            unpack(gzip.compress(b"") * 100_000, share, 5000)

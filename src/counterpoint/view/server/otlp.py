@@ -51,6 +51,11 @@ T = TypeVar("T")
 
 _RETRY = (b"retry-after", b"1")
 _CHUNK = 2**20
+"""Most bytes that are unpacked at one time."""
+_SLICE = 2**16
+"""Most bytes that are given to be unpacked at one time."""
+_MEMBERS = 1_000
+"""Most files of gzip in one body; exporters send one."""
 
 
 class Refusal(Exception):
@@ -78,12 +83,13 @@ class Receiver:
         self._keep_secrets = keep_secrets
         self._budget = Budget(limits.flight_bytes)
         self._turns = asyncio.Semaphore(limits.requests)
+        self._threads = asyncio.Semaphore(limits.threads)
         self._waiting = 0
         self._pool = ThreadPoolExecutor(limits.threads, thread_name_prefix="receiver")
 
     def close(self) -> None:
         """Wait for what is under way, and end the threads."""
-        self._pool.shutdown()
+        self._pool.shutdown(cancel_futures=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -123,9 +129,9 @@ class Receiver:
         try:
             with Share(self._budget) as share:
                 data = await body.all(share, self._limits)
-                decoded = await self._in_thread(self._decode, scope, data, share)
+                decoded = await self._in_thread(self._soon(until), self._decode, scope, data, share)
                 del data
-                await self._keep(decoded, max(until, time.monotonic() + self._limits.wait_s / 2))
+                await self._keep(decoded, self._soon(until))
                 return _accepted(scope, decoded)
         except TooBusy as error:
             raise Refusal(429, f"{error}: try again", _RETRY) from None
@@ -135,6 +141,10 @@ class Receiver:
             raise Refusal(400, f"no request of OTLP: {error}") from None
         finally:
             self._turns.release()
+
+    def _soon(self, until: float) -> float:
+        """That moment, or half of what a request waits for from now on, whichever is later."""
+        return max(until, time.monotonic() + self._limits.wait_s / 2)
 
     async def _turn(self, until: float) -> None:
         """Wait for one of the turns; a body that waits stays with its sender."""
@@ -160,7 +170,7 @@ class Receiver:
         """Until the spans are on the disk; where the store is full, try again for a while."""
         while decoded.spans:
             try:
-                await self._in_thread(self._add, decoded, until)
+                await self._in_thread(until, self._add, decoded, until)
                 return
             except StoreFull as error:
                 if time.monotonic() + 0.1 > until:
@@ -172,8 +182,16 @@ class Receiver:
     def _add(self, decoded: Decoded, until: float) -> None:
         self._store.add_spans(decoded.spans, wait_s=max(until - time.monotonic(), 0.0))
 
-    async def _in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, call, *arguments)
+    async def _in_thread(self, until: float, call: Callable[..., T], *arguments: Any) -> T:
+        """``call`` in a thread of the pool. Raises TooBusy where none is free in time."""
+        try:
+            async with asyncio.timeout(until - time.monotonic()):
+                await self._threads.acquire()
+        except TimeoutError:
+            raise TooBusy("too many requests at one time") from None
+        work = asyncio.get_running_loop().run_in_executor(self._pool, call, *arguments)
+        work.add_done_callback(lambda _: self._threads.release())
+        return await work
 
 
 class _Body:
@@ -208,20 +226,25 @@ class _Body:
 def unpack(data: bytes, share: Share, most: int) -> bytes:
     """Gzipped bytes unpacked, step by step. Raises ValueError, TooLarge, and TooBusy for want of room."""
     parts: list[bytes] = []
-    size = 0
-    unpacker = zlib.decompressobj(wbits=31)
+    size = at = 0
+    members, unpacker = 1, zlib.decompressobj(wbits=31)
+    left = b""
     try:
-        while data:
-            part = unpacker.decompress(data, _CHUNK)
+        while left or at < len(data):
+            if not left:  # what a step leaves over is copied: so it is never more than a slice
+                left, at = data[at : at + _SLICE], at + _SLICE
+            if unpacker.eof:
+                members, unpacker = members + 1, zlib.decompressobj(wbits=31)
+                if members > _MEMBERS:
+                    raise ValueError(f"the body is more than {_MEMBERS} files of gzip, one after the other")
+            part = unpacker.decompress(left, _CHUNK)
             share.take(len(part))
             size += len(part)
             if size > most:
                 raise TooLarge(f"a body that unpacks to more than {most} bytes: send fewer spans")
             parts.append(part)
-            data = unpacker.unconsumed_tail
-            if unpacker.eof and unpacker.unused_data:
-                data, unpacker = unpacker.unused_data, zlib.decompressobj(wbits=31)
-        if not unpacker.eof and parts:
+            left = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
+        if data and not unpacker.eof:
             raise ValueError("the gzipped body is cut off")
     except zlib.error as error:
         raise ValueError(f"the body is not gzip ({error})") from None

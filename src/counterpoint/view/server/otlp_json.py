@@ -21,7 +21,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Status
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as Sent
 
 from counterpoint.view.server.limits import Limits, TooLarge
-from counterpoint.view.server.wire import Refused
+from counterpoint.view.server.wire import Extent, Refused
 
 __all__ = ["split_json"]
 
@@ -134,16 +134,20 @@ def split_json(body: bytes, limits: Limits) -> Iterator[tuple[bytes, bytes | Ref
         groups = _request(body).resource_spans or ()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(str(error)) from None
-    left = limits.items
+    extent = Extent(limits)
     for group in groups:
+        extent.items(1)
+        resource = None
         for part in group.scope_spans or ():
             spans = part.spans or ()
-            left -= 1 + len(spans)
-            if left < 0:
-                raise TooLarge(
-                    f"more than {limits.items} scopes and spans in one request: send fewer at once"
-                )
-            envelope = _envelope(group, part)
+            extent.items(1 + len(spans))
+            if not spans:
+                continue
+            if resource is None:
+                resource = _resource(group)
+            scope = _scope(part)
+            extent.envelope(len(resource) + len(scope))
+            envelope = resource + scope
             for span in spans:
                 try:
                     yield envelope, _payload(_decoded(span))
@@ -181,13 +185,20 @@ def _decoded(text: Raw) -> _Span:
         raise Refused(f"a span that is not OTLP's JSON: {error}") from None
 
 
-def _envelope(group: _ResourceSpans, part: _ScopeSpans) -> bytes:
+def _resource(group: _ResourceSpans) -> bytes:
+    """``ResourceSpans`` without its scopes."""
     message = ResourceSpans(schema_url=group.schema_url or "")
-    scope = message.scope_spans.add(schema_url=part.schema_url or "")
     if group.resource is not None:
         message.resource.SetInParent()
         _fill(message.resource, group.resource, "dropped_attributes_count")
         _attributes(message.resource.attributes, group.resource.attributes)
+    return bytes(message.SerializeToString())
+
+
+def _scope(part: _ScopeSpans) -> bytes:
+    """``ResourceSpans`` with this scope only, without its spans."""
+    message = ResourceSpans()
+    scope = message.scope_spans.add(schema_url=part.schema_url or "")
     if part.scope is not None:
         scope.scope.SetInParent()
         _fill(scope.scope, part.scope, "name", "version", "dropped_attributes_count")

@@ -20,7 +20,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as Sent
 
 from counterpoint.secrets import mask, mask_value, may_hold_secret, telling_key
 from counterpoint.store import Span
-from counterpoint.view.server.limits import Limits, TooLarge
+from counterpoint.view.server.limits import Limits
 from counterpoint.view.server.wire import Refused, split
 
 __all__ = ["Decoded", "decode"]
@@ -51,8 +51,8 @@ def decode(body: bytes, *, json: bool, limits: Limits, keep_secrets: bool = Fals
 
         pairs = split_json(body, limits)
     else:
-        pairs = split(body, limits.items)
-    envelopes = _Envelopes(limits.body_bytes, keep_secrets)
+        pairs = split(body, limits)
+    envelopes = _Envelopes(keep_secrets)
     spans: list[Span] = []
     rejected = 0
     reasons: list[str] = []
@@ -60,7 +60,10 @@ def decode(body: bytes, *, json: bool, limits: Limits, keep_secrets: bool = Fals
         try:
             if isinstance(payload, Refused):
                 raise payload
-            spans.append(_span(envelopes[envelope], payload, limits.span_bytes, keep_secrets))
+            kept = envelopes[envelope]
+            if kept is None:
+                raise Refused("a span of a resource or scope that is no message of OTLP")
+            spans.append(_span(kept, payload, limits.span_bytes, keep_secrets))
         except Refused as error:
             rejected += 1
             reason = str(error)[:200]
@@ -75,7 +78,9 @@ def _span(envelope: bytes, payload: bytes, most: int, keep_secrets: bool) -> Spa
     try:
         sent = Sent.FromString(payload)
     except DecodeError:
-        raise Refused("a span that is no message of OTLP, or has text that is not UTF-8") from None
+        raise Refused(
+            "a span that is no message of OTLP, is nested too deeply, or has text that is not UTF-8"
+        ) from None
     trace_id, span_id = sent.trace_id, sent.span_id
     if len(trace_id) != 16 or trace_id == _NO_TRACE:
         raise Refused("a span without a valid trace id (16 bytes, not all zeros)")
@@ -101,26 +106,24 @@ def _linked(links: Iterable[Any], own: bytes) -> tuple[str, ...]:
     return tuple(trace.hex() for trace in traces if len(trace) == 16 and trace not in (own, _NO_TRACE))
 
 
-class _Envelopes(dict[bytes, bytes]):
-    """Envelope as sent to envelope as kept, each checked and masked once."""
+class _Envelopes(dict[bytes, bytes | None]):
+    """Envelope as sent to envelope as kept, each checked and masked once; None of what is none."""
 
-    def __init__(self, most: int, keep_secrets: bool) -> None:
-        self._most = most
+    def __init__(self, keep_secrets: bool) -> None:
         self._keep_secrets = keep_secrets
 
-    def __missing__(self, envelope: bytes) -> bytes:
+    def __missing__(self, envelope: bytes) -> bytes | None:
+        self[envelope] = kept = self._kept(envelope)
+        return kept
+
+    def _kept(self, envelope: bytes) -> bytes | None:
         try:
             message = ResourceSpans.FromString(envelope)
         except DecodeError:
-            raise Refused("a span of a resource or scope that is no message of OTLP") from None
-        self._most -= len(envelope)  # a large resource stands in the envelope of each of its scopes
-        if self._most < 0:
-            raise TooLarge("a resource so large, with so many scopes: send fewer at once")
-        kept = envelope
+            return None
         if not self._keep_secrets and may_hold_secret(envelope) and mask_message(message):
-            kept = message.SerializeToString()
-        self[envelope] = kept
-        return kept
+            return bytes(message.SerializeToString())
+        return envelope
 
 
 def mask_message(message: Message, key: str = "", within: str = "") -> bool:
