@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -115,3 +116,11 @@ def _slowness() -> float:
         {number % 1000: str(number) for number in range(200_000)}
         took.append(time.thread_time() - begun)
     return min(took) / _YARDSTICK_S
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C works here and in children, also where the tests run in the background with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

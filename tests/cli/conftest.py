@@ -1,7 +1,6 @@
 import json
-import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,11 +51,3 @@ def traces(tmp_path: Path) -> Path:
     path = tmp_path / "traces.jsonl"
     path.write_text(lines(native("t1"), native("t2", gold=None)))
     return path
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """Children can be interrupted, also where the tests run in the background with SIGINT ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)

@@ -185,3 +185,17 @@ def test_the_first_ctrl_c_says_at_once_what_is_waited_for(data: Path, tmp_path: 
         rest = process.communicate(timeout=60)[1]
     assert process.returncode == 130
     assert "interrupted after 2 of 40 questions: go on with --resume" in rest
+
+
+def test_a_ctrl_c_outside_of_a_run_says_one_line(monkeypatch, capsys):
+    from counterpoint import cli
+
+    def pressed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.argv", ["counterpoint", "list", "adapters"])
+    monkeypatch.setattr("counterpoint.registry.names", pressed)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "counterpoint: interrupted\n"

@@ -14,7 +14,8 @@ from counterpoint.benchmarks import gsm8k
 from counterpoint.contracts import ChatModel, Context, Example, Reply
 from counterpoint.engine.folder import RunFolder
 from counterpoint.engine.jobs import Plan
-from counterpoint.engine.local import Progress, Report, run
+from counterpoint.engine.local import Report, run
+from counterpoint.engine.progress import Progress
 from counterpoint.errors import ModelError, ModelUnavailable, UsageError
 from counterpoint.evaluate import FAILED, evaluate
 from counterpoint.graph import CollaborationGraph

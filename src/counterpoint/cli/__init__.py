@@ -91,6 +91,14 @@ def main() -> None:
     except OSError as error:
         print(f"counterpoint: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("counterpoint: interrupted", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as ended:
+        if _was_interrupt(ended):
+            print("counterpoint: interrupted", file=sys.stderr)
+        raise
+
+
+def _was_interrupt(error: BaseException | None) -> bool:
+    """Does the end come from a Ctrl-C? The library of the command line makes a silent exit of it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

@@ -13,7 +13,8 @@ from counterpoint.cli.output import console, say, say_some
 from counterpoint.errors import ModelError
 
 if TYPE_CHECKING:
-    from counterpoint.engine.local import Progress, Report
+    from counterpoint.engine.local import Report
+    from counterpoint.engine.progress import Progress
     from counterpoint.scores import Scores
 
 __all__ = ["bar", "finish"]

@@ -25,15 +25,17 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 from msgspec.structs import replace
 
 from counterpoint.contracts import ChatModel, Reply
 from counterpoint.engine.folder import RunFolder, call_key
+from counterpoint.engine.interrupts import Interrupts
 from counterpoint.engine.jobs import Job, Plan
 from counterpoint.engine.patience import Patience
+from counterpoint.engine.progress import Progress
 from counterpoint.errors import BudgetExceeded, CounterpointError, ModelError, RequestRefused
 from counterpoint.evaluate import FAILED
 from counterpoint.metrics.outcome import price_usd
@@ -41,7 +43,7 @@ from counterpoint.models.limits import Limits
 from counterpoint.runtime.play import TimedReply
 from counterpoint.trace import Trace, Usage, failed_calls
 
-__all__ = ["INTERRUPTED", "Failure", "Models", "Progress", "Report", "dollars", "run"]
+__all__ = ["INTERRUPTED", "Failure", "Models", "Report", "dollars", "run"]
 
 Models = Callable[[int, Callable[[float], object]], ChatModel]
 """``models(seed, wait)``: the chat model for a seed; ``wait(seconds)`` is how it pauses between attempts."""
@@ -60,41 +62,6 @@ class Failure:
     agent: str
     """Empty: the play as a whole."""
     error: str
-
-
-@dataclass
-class Progress:
-    """How far a run is, and what it has used; calls of earlier sittings included."""
-
-    questions: int
-    done: int = 0
-    """Questions none of whose calls failed."""
-    failed: int = 0
-    """Questions some of whose calls failed in this sitting, or whose play did as a whole."""
-    calls: int = 0
-    failed_calls: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost_usd: float = 0.0
-    unpriced: str = ""
-    """Why the cost is not known; empty where it is."""
-    asked_now: int = 0
-    """Calls that this sitting made and that were answered."""
-    under_way: int = 0
-    """Calls that are waited for."""
-    stopping: str = ""
-    """Why no further call is begun; empty where some are."""
-    started_at: float = field(default_factory=time.monotonic)
-
-    def add(self, reply: Reply, price: float | str) -> None:
-        """Count a reply and what it cost, or why that is not known."""
-        self.calls += 1
-        self.tokens_in += reply.tokens_in or 0
-        self.tokens_out += reply.tokens_out or 0
-        if isinstance(price, str):
-            self.unpriced = price
-        else:
-            self.cost_usd += price
 
 
 @dataclass(frozen=True)
@@ -140,7 +107,9 @@ def run(
     ------
     UsageError: the folder cannot be written; another error of ours that is not a model's ends the run too.
     """
-    return _Run(plan, folder, models, limits or Limits()).go(threads, watch)
+    sitting = _Run(plan, folder, models, limits or Limits())
+    with sitting.interrupts:
+        return sitting.go(threads, watch)
 
 
 class _Run:
@@ -148,6 +117,7 @@ class _Run:
         self.plan, self.folder, self.models, self.limits = plan, folder, models, limits
         self.lock = threading.Lock()
         self.progress = Progress(questions=len(plan.jobs))
+        self.interrupts = Interrupts()
         self.stopping = threading.Event()
         self.left, self.crashed = False, 0
         self.patience = Patience(1, ())
@@ -211,6 +181,7 @@ class _Run:
         left = len(workers)
         while left:
             try:
+                self.interrupts.check()
                 watch(self.progress)
                 told = results.get(timeout=0.2)
                 if told is None:
