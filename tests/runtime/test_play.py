@@ -10,9 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from counterpoint.benchmarks import gsm8k
-from counterpoint.contracts import Example, Reply, Wiring
+from counterpoint.contracts import Context, Example, Reply, Wiring
 from counterpoint.errors import GraphError, ModelError, UsageError
+from counterpoint.graph import graph
 from counterpoint.json_text import parse_json
+from counterpoint.metrics.correctness import step_answers
 from counterpoint.models.scripted import Scripted
 from counterpoint.registry import lookup, names
 from counterpoint.runtime.play import Agent, Ran, TimedReply, play
@@ -251,6 +253,45 @@ def test_a_programs_error_is_shown_to_its_writer_once_and_to_no_reader_of_answer
     assert (step.text, step.answer) == ("Second try.", None)
     assert [call.error for call in step.calls] == ["SyntaxError: line 3", "SyntaxError: line 4"]
     assert "SyntaxError" not in ask.requests[2][-1]["content"]
+
+
+CODE = "```python\nanswer = 7{rest}\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "ran", "answer"),
+    [
+        (CODE.format(rest=" + x"), Ran("x", error="NameError"), None),
+        (CODE.format(rest=" # the answer is 7"), Ran("x", error="no numpy"), None),
+        (CODE.format(rest="\nanswer = 'none'"), Ran("x", result="none"), None),
+        (CODE.format(rest="\nanswer = 8"), Ran("x", result="8"), "8"),
+        (CODE.format(rest="\nanswer = 8") + "The answer is 7.", Ran("x", result="8"), "8"),
+        (CODE.format(rest=" + x") + "By hand: the answer is 9.", Ran("x", error="NameError"), "9"),
+        ("The answer is 9.\n```python\nanswer = 7", Ran("x", result="8"), "8"),
+        ("The answer is 9.\n```python\nanswer = 7", Ran("x", error="cut off"), "9"),
+        ("~~~\nanswer = 7\n~~~", Ran("x", error="NameError"), None),
+        (CODE.format(rest=""), None, "7"),
+    ],
+)
+def test_the_source_of_a_program_that_was_run_is_nobodys_answer(
+    text: str, ran: Ran | None, answer: str | None
+):
+    """Neither of the step, nor of the run, nor when the texts are read again."""
+    coder = Agent("A", "code_writer", "You are A.", run=lambda text: ran)
+    trace = discussed(text, topology("direct")(1, 1, 0), team=(coder,))
+    assert trace.steps[0].answer == answer
+    assert trace.steps[0].text.startswith(text)
+    if ran is not None and answer is None:
+        assert (trace.answer, trace.correct) == (None, False)
+    kept = replace(trace, labels={"job": "0", **trace.labels})
+    forged = replace(kept, answer="1", steps=tuple(replace(step, answer="1") for step in kept.steps))
+    assert answers_of(forged, regrade=True) == [answer]
+    bare = replace(kept, steps=tuple(replace(step, answer=None) for step in kept.steps))
+    assert answers_of(bare) == [answer]
+
+
+def answers_of(trace: Trace, *, regrade: bool = False) -> list[str | None]:
+    return list(step_answers(Context(trace, graph(trace), regrade=regrade)).values())
 
 
 def test_a_turn_of_two_calls_counts_both():

@@ -32,6 +32,7 @@ from counterpoint.answers.choices import read_options
 from counterpoint.answers.equality import same_answer
 from counterpoint.answers.numbers import Number
 from counterpoint.answers.numbers import number as read_number
+from counterpoint.answers.programs import spoken
 from counterpoint.answers.reading import infer_kind, read_answer
 
-__all__ = ["Number", "infer_kind", "read_answer", "read_number", "read_options", "same_answer"]
+__all__ = ["Number", "infer_kind", "read_answer", "read_number", "read_options", "same_answer", "spoken"]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from counterpoint.answers import infer_kind, read_answer, read_options, same_answer
+from counterpoint.answers import infer_kind, read_answer, read_options, same_answer, spoken
 from counterpoint.contracts import Context
 from counterpoint.trace import Step, Trace, failed_calls
 
@@ -99,10 +99,17 @@ def _kind(context: Context) -> str | None:
 def step_answer(context: Context, step: Step, *, fallback: bool = False) -> str | None:
     """The answer that a step of any kind commits to, or None; ``fallback``: else the last number it says."""
     if context.regrade:
-        return _read_anew(context, step.text, step.answer, fallback=fallback)
+        return _read_anew(context, _said(context, step), step.answer, fallback=fallback)
     if step.answer is not None:
         return step.answer
-    return _read(context, step.text, fallback=fallback)
+    return _read(context, _said(context, step), fallback=fallback)
+
+
+def _said(context: Context, step: Step) -> str:
+    """What an answer is read from; in traces of `counterpoint run` not the source of a program."""
+    if _OURS not in context.trace.labels:
+        return step.text
+    return spoken(step.text, [call.result for call in step.calls if call.tool == "python"])
 
 
 def _read_anew(context: Context, text: str, recorded: str | None, *, fallback: bool) -> str | None:
@@ -136,9 +143,9 @@ def run_answer(context: Context) -> str | None:
 def _run_answer(context: Context) -> str | None:
     trace = context.trace
     if context.regrade:
-        spoken = _last_spoken(trace)
-        recorded = trace.answer if trace.answer is not None or spoken is None else spoken.answer
-        return _read_anew(context, spoken.text if spoken else "", recorded, fallback=True)
+        last = _last_spoken(trace)
+        recorded = trace.answer if trace.answer is not None or last is None else last.answer
+        return _read_anew(context, _said(context, last) if last else "", recorded, fallback=True)
     if trace.answer is not None:
         return trace.answer
     last = _last(trace)

@@ -33,7 +33,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from counterpoint.answers import read_answer, same_answer
+from counterpoint.answers import read_answer, same_answer, spoken
 from counterpoint.contracts import Benchmark, ChatModel, Example, Reply, Wiring
 from counterpoint.errors import ModelError, UsageError
 from counterpoint.runtime.wirings import check_wiring, speaking_order
@@ -207,12 +207,17 @@ def speak(agent: Agent, task: Task, heard: Mapping[str, Sequence[Step]], ask: Ch
             for step in steps
         ),
         calls=tuple(turn.calls),
-        answer=task.read(turn.text),
+        answer=task.read(said(turn.text, turn.calls)),
         started_at=turn.started_at,
         ended_at=turn.ended_at,
         usage=turn.usage(),
         error=turn.error,
     )
+
+
+def said(text: str, calls: Sequence[Call]) -> str:
+    """What an answer is read from: not the source of a program that was run, but its result."""
+    return spoken(text, [call.result for call in calls if call.tool == "python"])
 
 
 HEADINGS = {

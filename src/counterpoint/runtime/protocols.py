@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from counterpoint.contracts import ChatModel, Wiring
-from counterpoint.runtime.play import Agent, Discussion, Task, speak, talk
+from counterpoint.runtime.play import Agent, Discussion, Task, said, speak, talk
 from counterpoint.runtime.roles import role
 from counterpoint.trace import Step, Transfer
 
@@ -92,7 +92,7 @@ class LastWord:
         """The talk, and nothing after it."""
         steps = talk(task, team, wiring, ask)
         heard = _last_words(steps)
-        answer = task.read_final(heard[-1].text) if heard else None
+        answer = task.read_final(said(heard[-1].text, heard[-1].calls)) if heard else None
         return Discussion(tuple(steps), answer)
 
 

@@ -24,11 +24,11 @@ Source: ours, after published runtimes that use ``exec`` in their own process, w
 from __future__ import annotations
 
 import datetime
-import re
 import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from counterpoint.answers.programs import FENCE
 from counterpoint.errors import MissingExtra
 from counterpoint.runtime.play import Ran
 
@@ -37,10 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Sandbox", "program"]
 
-_FENCE = re.compile(
-    r"^[ \t]*(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<code>.*?)(?:^[ \t]*(?P=fence)|\Z)",
-    re.DOTALL | re.MULTILINE,
-)
 _PYTHON = frozenset({"python", "python3", "py", "py3", "python-repl"})
 _LONGEST_PROGRAM = 20_000
 _LONGEST_RESULT = 400
@@ -156,7 +152,7 @@ def program(text: str) -> str | None:
     >>> program("Count:\\n```python\\nanswer = 3 + 4\\n```\\nDone."), program("The answer is 7.")
     ('answer = 3 + 4\\n', None)
     """
-    blocks = [(found["language"].lower(), found["code"]) for found in _FENCE.finditer(text)]
+    blocks = [(found["language"].lower(), found["code"]) for found in FENCE.finditer(text)]
     python = [code for language, code in blocks if language in _PYTHON]
     plain = [code for language, code in blocks if not language]
     chosen = next(iter([*python[-1:], *plain[-1:]]), "")
