@@ -223,6 +223,11 @@ def test_known_ids_of_the_test_split_divide_a_file(tmp_path):
         ({"test.jsonl": '{"question": "?", "answer": "1"}'}, "dev", "no split 'dev': it is test or train"),
         ({"a.json": "[]", "b.json": "[]"}, "test", "a.json, b.json): name one"),
         ({"test.jsonl": '{"answer": "1"}'}, "test", "record 1: no field 'question' (found: answer)"),
+        (
+            {"test.jsonl": '{"question": "a", "answer": null}'},
+            "test",
+            "record 1: the field 'answer' is empty",
+        ),
         ({"test.jsonl": '{"question": "?", "answer": "many"}'}, "test", "'many' is no number"),
         ({"test.jsonl": '{"question": "?", "answer": "1"}\n{"ques'}, "test", "line 2 is no JSON"),
         (

@@ -169,6 +169,7 @@ def test_waits_double_up_to_a_bound_and_jitter(waits):
         ({"retry-after": "inf"}, None),
         ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
         ({"retry-after": formatdate(0)}, 0.0),
+        ({"retry-after": "Fri, 31 Dec 99999999999999999999 23:59:59 GMT"}, None),
     ],
     ids=str,
 )
@@ -331,6 +332,7 @@ def test_what_was_cached_reasoned_and_charged_is_read(waits):
         ('{"cost": true}', None, None, None),
         ('{"cost": 1e999}', None, None, None),
         ('{"cost": NaN}', None, None, None),
+        (f'{{"cost": 1{"0" * 400}}}', None, None, None),
         ('{"prompt_tokens": 99999999999999999999999999}', None, None, None),
     ],
 )

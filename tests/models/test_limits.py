@@ -81,6 +81,14 @@ def test_calls_under_way_count_as_the_dearest_so_far():
     assert limited.spent == {"tokens": 40}
 
 
+def test_a_budget_is_used_up_to_its_end_though_sums_are_rounded():
+    model = Limited(ten_tokens(), budget_usd=0.25, price=lambda reply: 0.01)
+    for _ in range(25):
+        model(())
+    with pytest.raises(BudgetExceeded, match=r"0\.25 spent"):
+        model(())
+
+
 @pytest.mark.parametrize("limits", [{"budget_tokens": 100}, {"budget_usd": 1.0, "price": lambda reply: None}])
 def test_a_budget_that_cannot_be_kept_ends_the_run(limits):
     model = Limited(lambda messages: Reply("7", model="free/m"), **limits)

@@ -58,6 +58,9 @@ class Record:
         for name in names:
             if self.fields.get(name) is not None:
                 return self.fields[name]
+        for name in names:
+            if name in self.fields:
+                raise UsageError(f"{self.where}: the field {name!r} is empty")
         found = ", ".join(map(str, list(self.fields)[:8])) or "nothing"
         raise UsageError(f"{self.where}: no field {' or '.join(map(repr, names))} (found: {found})")
 

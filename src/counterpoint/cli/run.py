@@ -110,18 +110,20 @@ def run(
         limit=limit, rounds=rounds, seeds=seeds, wiring=wiring,
         settings={"model": model, "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens},
     )  # fmt: skip
-    if dry_run:
-        tell_estimate(plan, format)
-        return
     within = {
         "per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute,
         "budget_tokens": budget_tokens, "budget_usd": budget_usd,
     }  # fmt: skip
+    limits = make_limits(within)
+    if not 0 < timeout_s < float("inf"):
+        raise UsageError(f"--timeout is a number of seconds above 0, not {timeout_s:g}")
+    if dry_run:
+        tell_estimate(plan, format)
+        return
     asked = {
         "data": data, "split": "test", "limit": limit, "threads": threads, **within, "timeout_s": timeout_s,
         "base_url": base_url, "metrics": list(metrics or ()), "profile": profile, "embedder": embedder,
     }  # fmt: skip
-    limits = make_limits(within)
     models = choose_models(plan, base_url=base_url, api_key_env=api_key_env, timeout_s=timeout_s)
     if output is None or not output.strip():
         raise UsageError("a run needs a folder for its traces: -o FOLDER (or --dry-run)")

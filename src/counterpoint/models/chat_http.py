@@ -272,7 +272,11 @@ def _dollars(amount: Any) -> float | None:
     """What was charged; None for what cannot be that."""
     if not isinstance(amount, int | float) or isinstance(amount, bool):
         return None
-    return float(amount) if math.isfinite(amount) and amount >= 0 else None
+    try:
+        dollars = float(amount)
+    except OverflowError:  # JSON has whole numbers of any length
+        return None
+    return dollars if math.isfinite(dollars) and dollars >= 0 else None
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -285,5 +289,5 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         return seconds if math.isfinite(seconds) and seconds >= 0 else None
     try:
         return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - time.time())
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

@@ -177,6 +177,10 @@ class Limited:
         return self.limits.ask(self.model, messages)
 
 
+_ROUNDED = 1 + 1e-9
+"""A sum of many prices is a little more or less than it is: 24 times 0.01 is 0.24000000000000007."""
+
+
 class _Budget:
     """What may be spent of one unit, what was spent, and what is being spent."""
 
@@ -194,7 +198,7 @@ class _Budget:
                 f"the budget of {self.limit:g} {self.unit} cannot be kept: a reply of {self.unknown!r} says "
                 "no usage, or has no known price"
             )
-        if self.spent + (self.under_way + 1) * self.most > self.limit:
+        if self.spent + (self.under_way + 1) * self.most > self.limit * _ROUNDED:
             raise BudgetExceeded(
                 f"the budget of {self.limit:g} {self.unit} is used up: {self.spent:.6g} spent, and a further "
                 f"call may take {self.most:.6g}"
