@@ -69,6 +69,21 @@ PALE = """() => {
   return [...found];
 }"""
 
+OUTSIDE = """() => {
+  const found = [];
+  for (const picture of document.querySelectorAll('svg')) {
+    const room = picture.getBoundingClientRect();
+    for (const one of picture.querySelectorAll('text')) {
+      const box = one.getBoundingClientRect();
+      const over = [
+        room.left - box.left, box.right - room.right, room.top - box.top, box.bottom - room.bottom,
+      ];
+      if (box.width && Math.max(...over) > 1) found.push(`${one.textContent}: ${over.map(Math.round)}`);
+    }
+  }
+  return found;
+}"""
+
 
 def team(name, agents, rounds, text=None, system="s", **fields):
     """Each hears the one before it and, from the second round on, two of the round before."""
@@ -119,15 +134,25 @@ def test_a_screen_reader_finds_its_way_and_no_text_is_pale(report, visit, scheme
     assert page.evaluate(PALE) == []
 
 
+def test_no_text_is_cut_off_by_the_edge_of_its_picture(report, visit):
+    teams = [team(f"{size} agents", size, 2) for size in (1, 2, 3, 6, 18, 60)]
+    long = team("a name " * 20, 3, 2, system="system " * 20)
+    page = visit(report(*teams, *two_systems(), long).as_uri())
+    open_all(page)
+    assert page.evaluate(OUTSIDE) == []
+
+
 def test_the_checks_see_what_they_look_for(report, visit):
     page = visit(report(team("a", 3, 2)).as_uri())
     page.evaluate(
         """() => { document.querySelector('h2').style.color = '#aaa';
         document.querySelector('svg text').style.fill = '#bbb';
+        document.querySelector('svg text').setAttribute('x', '-5');
         document.querySelector('h4').outerHTML = '<h6 id="main">x</h6><a href="#none">y</a>' }"""
     )
     assert {"h6 after h3", "an id twice", "leads nowhere: none"} <= set(page.evaluate(ISSUES))
     assert len(page.evaluate(PALE)) == 2
+    assert len(page.evaluate(OUTSIDE)) == 1
 
 
 def test_the_keyboard_reaches_all_and_opens_what_is_closed(report, visit):

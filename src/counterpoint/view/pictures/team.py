@@ -90,7 +90,8 @@ def _silent(shown: Scene, title: str, alone: bool) -> str:
 
 def _notes(arrows: Sequence[Arrow], drawn: Sequence[Arrow], labeled: bool) -> Iterator[str]:
     count = "beside it" if labeled else "in its title"
-    yield f"Size of a node: the tokens of what it said. Width of an arrow: its transfers, counted {count}."
+    yield "Size of a node: the tokens of what it said."
+    yield f"Width of an arrow: its transfers, counted {count}."
     left = len(arrows) - len(drawn)
     if left:
         number = sum(one.count for one in arrows) - sum(one.count for one in drawn)
