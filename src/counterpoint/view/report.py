@@ -136,7 +136,8 @@ def _counts(scores: Scores, seen: Sequence[Seen]) -> str:
     steps = sum(one.steps for one in seen)
     traces, systems = len(scores.traces), len(scores.systems)
     amounts = [(traces, "trace"), (systems, "system"), (tasks, "task"), (steps, "step")]
-    return " · ".join(f"{count:,} {what}{'' if count == 1 else 's'}" for count, what in amounts)
+    told = " · ".join(f"{count:,} {what}{'' if count == 1 else 's'}" for count, what in amounts)
+    return f"{told}, with tasks, tools and decisions"
 
 
 # --- sections ------------------------------------------------------------------------------------
