@@ -5,6 +5,7 @@ import re
 import socket
 import time
 from contextlib import closing, suppress
+from html import unescape
 from urllib.parse import urlencode
 
 import pytest
@@ -181,6 +182,16 @@ def test_a_browser_is_led_to_the_form_and_back(guarded):
     assert guarded.ask("POST", "/logout", cookie=cookie, sec_fetch_site="cross-site").status == 403
     assert guarded.ask("POST", "/logout", cookie=cookie).status == 303
     assert guarded.ask("GET", "/nothing", cookie=cookie).status == 401
+
+
+def test_the_way_back_keeps_what_was_asked(guarded):
+    path = "/compare?a=1&b=x+y%26z&b=%2F%22"
+    moved = guarded.ask("GET", path, accept="text/html")
+    assert moved.status == 303
+    form = guarded.ask("GET", moved.headers["location"])
+    (to,) = re.findall('name="next" value="([^"]*)"', form.text)
+    entered = guarded.ask("POST", "/login", urlencode({"token": TOKEN, "next": unescape(to)}), **FORM)
+    assert (entered.status, entered.headers["location"]) == (303, path)
 
 
 @pytest.mark.parametrize(

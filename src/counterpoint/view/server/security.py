@@ -196,7 +196,8 @@ class Sessions:
         elif self._until.get(_hash(_cookie(scope)), 0.0) > time.monotonic():
             return None
         elif method == "GET" and "text/html" in header(scope, b"accept"):
-            return _moved(b"/login?next=" + quote(path).encode())
+            query = scope.get("query_string", b"").decode("latin-1")
+            return _moved(b"/login?next=" + quote(f"{path}?{query}" if query else path).encode())
         challenge = (b"www-authenticate", b'Bearer realm="counterpoint"')
         return status(scope, 401, "a token is wanted: Authorization: Bearer TOKEN", challenge)
 
@@ -216,7 +217,7 @@ class Sessions:
         to = form.get("next", ["/"])[0]
         local = to.startswith("/") and not to.startswith("//") and to.isascii() and to.isprintable()
         return _moved(
-            quote(to if local and "\\" not in to else "/", safe="/?=&%").encode(),
+            quote(to if local and "\\" not in to else "/", safe="/?=&%+").encode(),
             f"{COOKIE}={value}; Path=/; Max-Age={SESSION_S}; HttpOnly; SameSite=Strict",
         )
 
