@@ -167,7 +167,9 @@ class CollaborationGraph:
             )
         if len(self.agent_names) < 2:
             return "fewer than two agents speak"
-        return "no transfer between agents is known: record `heard` with each step (who read whose text)"
+        return (
+            "no transfer between agents is known: where they hear each other, record `heard` with each step"
+        )
 
     @property
     def rounds(self) -> int:

@@ -113,6 +113,7 @@ def wiring(within: list[list[int]], speaks: list[int]) -> Wiring:
     [
         (wiring([[0, 1], [1, 0]], [1, 1]), "cycle"),
         (wiring([[1, 0], [0, 0]], [1, 1]), "hears itself"),
+        (wiring([[0, 1], [0, 0]], [0, 0]), "round 0: nobody speaks"),
         (Wiring(np.ones((1, 2), bool), np.zeros((1, 3, 3), bool), np.zeros((0, 2, 2), bool)), "`within`"),
         (Wiring(np.ones((2, 2), bool), np.zeros((2, 2, 2), bool), np.zeros((0, 2, 2), bool)), "`across`"),
         (Wiring(np.ones(2, bool), np.zeros((1, 2, 2), bool), np.zeros((0, 2, 2), bool)), "`speaks`"),

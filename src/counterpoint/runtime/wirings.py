@@ -40,6 +40,8 @@ def check_wiring(wiring: Wiring, agents: int | None = None) -> Wiring:
     if agents is not None and n != agents:
         raise GraphError(f"the wiring is for {n} agents, and the team has {agents}")
     for number in range(rounds):
+        if not speaks[number].any():
+            raise GraphError(f"round {number}: nobody speaks: leave the round out")
         if within[number].diagonal().any():
             raise GraphError(f"round {number}: an agent hears itself within it: clear the diagonal")
         speaking_order(wiring, number)
