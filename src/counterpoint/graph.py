@@ -167,9 +167,7 @@ class CollaborationGraph:
             )
         if len(self.agent_names) < 2:
             return "fewer than two agents speak"
-        return (
-            "no transfer between agents is known: where they hear each other, record `heard` with each step"
-        )
+        return "no transfer between agents is known: where one hears another, record `heard` with each step"
 
     @property
     def rounds(self) -> int:

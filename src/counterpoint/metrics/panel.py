@@ -219,7 +219,7 @@ def why_no_transfers(context: Context, graph: RoleGraph) -> str:
     if len(set(agents)) < 2 or any(agents[i] != agents[j] for i, j in graph.edges.tolist()):
         return ""
     return context.graph.why_no_edges or (
-        "no transfer between agents is known: where they hear each other, record `heard` with each step"
+        "no transfer between agents is known: where one hears another, record `heard` with each step"
     )
 
 
