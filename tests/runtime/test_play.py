@@ -325,6 +325,24 @@ def test_a_reply_that_knows_its_times_gives_them_to_its_step():
     assert (kept.steps[0].started_at, kept.steps[0].ended_at) == (5.0, 6.0)
 
 
+def test_a_trace_made_anew_of_kept_replies_is_the_same():
+    coder = Agent("A", "code_writer", "You are A.", run=lambda text: Ran("answer = 7", result="7"))
+    reply = TimedReply("See my program.", started_at=5.0, ended_at=6.0)
+    first, second = (
+        play(
+            QUESTION,
+            [coder],
+            topology("direct")(1, 1, 0),
+            lambda _: reply,
+            benchmark=gsm8k,
+            protocol=LastWord(),
+        )
+        for _ in range(2)
+    )
+    assert encode(first) == encode(second)
+    assert first.steps[0].calls[0].started_at == 6.0
+
+
 def test_the_adversary_is_marked_in_the_trace():
     chosen = system("vanilla")
     trace = discussed("The answer is 7.", chosen.wiring(), chosen.last_word(), chosen.agents("number"))

@@ -292,7 +292,6 @@ class _Turn:
     def _run(self) -> Ran | None:
         if self.agent.run is None or not self.text.strip():
             return None
-        begun = time.time()
         ran = self.agent.run(self.text)
         if ran is not None:
             self.calls.append(
@@ -302,8 +301,7 @@ class _Turn:
                     arguments=msgspec.json.encode({"code": ran.code}).decode(),
                     result=ran.result,
                     error=ran.error,
-                    started_at=begun,
-                    ended_at=time.time(),
+                    started_at=self.ended_at,  # and no end: a trace made anew of kept replies is the same
                 )
             )
         return ran
