@@ -475,6 +475,15 @@ def test_an_answer_without_end_is_cut_off_and_not_asked_for_again(waits, status,
     server.close()
 
 
+@pytest.mark.parametrize("to", [b"/v1/chat/completions", b"file:///etc/passwd", b"gopher://127.0.0.1/"])
+def test_an_endpoint_that_redirects_in_a_circle_or_astray_is_not_asked_again(waits, to: bytes):
+    head = b"Location: %s\r\nContent-Length: 0\r\nConnection: close\r\n" % to
+    server = Endless(b" ", 0.01, 307, head)
+    assert "it redirects to where no answer is" in failure(server, waits)
+    assert waits == []
+    server.close()
+
+
 def test_a_small_answer_that_unpacks_to_a_large_one_takes_no_memory(waits):
     packed = gzip.compress(b" " * 2**28)
     head = b"Content-Encoding: gzip\r\nContent-Length: %d\r\n" % len(packed)

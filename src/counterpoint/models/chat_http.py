@@ -65,6 +65,8 @@ _OURS = frozenset({"messages", "model", "n", "stream"})
 _AGAIN = frozenset({408, 409, 429})
 _CLOSED = frozenset({401, 402})
 _ONE_REQUEST = frozenset({400, 403, 413, 422})
+_ASTRAY = frozenset({"TooManyRedirects", "UnsupportedProtocol"})
+"""Errors of the HTTP library that openai brings, whichever that is."""
 
 
 @dataclass
@@ -155,6 +157,8 @@ class ChatHTTP:
             cause = error.__cause__ or error
             if isinstance(cause, Unbounded):
                 return _Failure(str(cause), cause.again)
+            if type(cause).__name__ in _ASTRAY:
+                return _Failure(f"it redirects to where no answer is: {self._quote(cause)}", again=False)
             return _Failure(f"the connection failed: {self._quote(cause)}")
         answer = _read(response.content)
         if isinstance(answer, Reply):
