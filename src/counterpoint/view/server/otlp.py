@@ -191,7 +191,10 @@ class Receiver:
             raise TooBusy("too many requests at one time") from None
         work = asyncio.get_running_loop().run_in_executor(self._pool, call, *arguments)
         work.add_done_callback(lambda _: self._threads.release())
-        return await work
+        try:
+            return await work
+        finally:
+            del work  # else an error, which holds all that was unpacked, holds itself
 
 
 class _Body:
