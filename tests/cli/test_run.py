@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -325,10 +327,10 @@ def test_a_budget_in_dollars_goes_by_what_the_endpoint_charges(run: Run, data: P
 
 def test_calls_a_minute_are_kept_to(run: Run, data: Path, tmp_path: Path):
     with scripted_server(reply) as server:
-        run(*sent(server, data, tmp_path / "r", "--system", "single", "--requests-per-minute", "1200"))
+        run(*sent(server, data, tmp_path / "r", "--system", "single", "--requests-per-minute", "120"))
     starts = sorted(request.started_at for request in server.requests)
     assert len(starts) == 4
-    assert starts[-1] - starts[0] >= 3 * 0.05 - 0.02
+    assert starts[-1] - starts[0] >= 3 * 0.5 - 0.75  # the first may have come late
 
 
 def test_samples_of_one_prompt_are_asked_for_under_seeds_of_their_own(run: Run, data: Path, tmp_path: Path):
@@ -507,12 +509,13 @@ def test_a_run_that_is_killed_goes_on_and_pays_for_nothing_twice(tmp_path: Path,
         ))]  # fmt: skip
         for upto in (60, 150):
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 300
             while len(server.requests) < upto and time.monotonic() < deadline:
                 time.sleep(0.01)
             process.send_signal(signal.SIGKILL)
             process.communicate()
-        before = [json.loads(line) for line in (tmp_path / "r" / "log.jsonl").read_text().splitlines()]
+        whole = (tmp_path / "r" / "log.jsonl").read_text().rpartition("\n")[0]
+        before = [json.loads(line) for line in whole.splitlines()]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     calls = [json.loads(line) for line in (tmp_path / "r" / "log.jsonl").read_text().splitlines()]
@@ -531,13 +534,23 @@ def test_a_run_that_is_killed_goes_on_and_pays_for_nothing_twice(tmp_path: Path,
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_leaves_a_folder_that_goes_on(tmp_path: Path, data: Path):
     data.write_text(questions(20))
-    with scripted_server(reply, latency_s=0.05) as server:
+    asked, stopping = itertools.count(1), threading.Event()
+
+    def held(messages: Any) -> Any:
+        """The first are answered; the others when the run has said that it stops."""
+        assert next(asked) <= 20 or stopping.wait(300)
+        return reply(messages)
+
+    with scripted_server(held) as server:
         command = [sys.executable, "-m", "counterpoint", *map(str, sent(server, data, tmp_path / "r"))]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        while len(server.requests) < 20:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while len(server.requests) < 21:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("stopping: ")
+        stopping.set()
+        _, told = process.communicate(timeout=300)
         assert process.returncode == 130
         assert "--resume" in told
         assert "Traceback" not in told

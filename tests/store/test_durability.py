@@ -73,7 +73,7 @@ def test_processes_and_threads_write_at_once_and_lose_nothing(path):
 
         with ThreadPoolExecutor(8) as threads:
             list(threads.map(write, range(4, 12)))
-        assert [process.wait(60) for process in processes] == [0, 0, 0]
+        assert [process.wait(600) for process in processes] == [0, 0, 0]
         for process in processes:
             process.communicate()
         runs = store.runs().rows
@@ -220,11 +220,11 @@ def test_of_those_who_wait_for_another_program_each_waits_as_long_as_it_said(pat
     with ThreadPoolExecutor(2) as pool:
         patient = pool.submit(store.add_spans, [span(1)])
         hasty = pool.submit(store.add_spans, [span(2)], wait_s=0.05)
-        assert "is locked by another program" in str(hasty.exception(10))
+        assert "is locked by another program" in str(hasty.exception(300))
         assert not patient.done()
         other.execute("ROLLBACK")
         other.close()
-        patient.result(10)
+        patient.result(300)
     assert [run.id for run in store.runs().rows] == [trace_id(1)]
 
 

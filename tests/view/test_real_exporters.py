@@ -34,7 +34,7 @@ pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent / "real_exporters"
 REGENERATE = Path(__file__).parents[1] / "golden" / "regenerate"
 NO_INDEX = re.compile("NewConnectionError|ConnectTimeout|NameResolutionError|Network is unreachable")
-WAIT_S = 60.0
+WAIT_S = 300.0
 
 
 class Team(NamedTuple):
@@ -102,7 +102,7 @@ def serving(tmp_path: Path) -> Iterator[tuple[str, Path]]:
         yield next(found[1] for found in told if found), file
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
 
 
 @pytest.fixture

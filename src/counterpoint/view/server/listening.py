@@ -34,10 +34,11 @@ CONNECTIONS = 500
 def bind(host: str, port: int | None) -> list[socket.socket]:
     """Sockets that listen on a host at one port; without a port, at the default one or the next free.
 
-    Loopback is both of its addresses, since ``localhost`` may mean either. Raises UsageError.
+    Port 0 is any that is free at all addresses. Loopback is both of its addresses, since ``localhost`` may
+    mean either. Raises UsageError.
     """
     names = ["127.0.0.1", "::1"] if host in ("127.0.0.1", "localhost") else [host]
-    ports = range(DEFAULT_PORT, DEFAULT_PORT + _TRIES) if port is None else [port]
+    ports = range(DEFAULT_PORT, DEFAULT_PORT + _TRIES) if port is None else [port] * (1 if port else _TRIES)
     for candidate in ports:
         try:
             return _bind_all(names, candidate)
